@@ -1,0 +1,51 @@
+/**
+ * InferenceClient: the port to a KServe v2 server (Triton or the embedded engine).
+ *
+ * Every failure is a ServingError: code and class tell what to do, `cause` keeps the transport's own error.
+ * Every call ends by its deadline, also when the peer is silent.
+ */
+import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
+
+export type CallOptions = {
+  /** Milliseconds from now; finite and > 0. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+};
+
+export type TensorMetadata = { readonly name: string; readonly datatype: string; readonly shape: readonly number[] };
+
+export type ModelDescription = {
+  readonly name: string;
+  readonly versions: readonly string[];
+  readonly platform: string;
+  readonly inputs: readonly TensorMetadata[];
+  readonly outputs: readonly TensorMetadata[];
+  /** From the model config; 0 when the model does not batch. */
+  readonly maxBatchSize: number;
+  /** `parameters` of the model config. */
+  readonly parameters: Readonly<Record<string, string>>;
+};
+
+export type SharedMemoryRegion = {
+  readonly name: string;
+  /** POSIX shared-memory key: "/" and the file name. */
+  readonly key: string;
+  readonly offset: number;
+  readonly byteSize: number;
+};
+
+export interface InferenceClient {
+  /** host:port list as configured, for messages. */
+  readonly target: string;
+  serverLive(options: CallOptions): Promise<boolean>;
+  serverReady(options: CallOptions): Promise<boolean>;
+  modelReady(modelName: string, options: CallOptions): Promise<boolean>;
+  describeModel(modelName: string, options: CallOptions): Promise<ModelDescription>;
+  infer(request: InferRequest, options: CallOptions): Promise<InferResponse>;
+  /** Throws SHM_UNSUPPORTED when the server refuses client shared memory or cannot open the file, SHM_REGION_EXISTS for a taken name. */
+  registerSharedMemory(region: SharedMemoryRegion, options: CallOptions): Promise<void>;
+  /** Unknown names are fine. The empty name, which means everybody's regions, is refused. */
+  unregisterSharedMemory(name: string, options: CallOptions): Promise<void>;
+  listSharedMemory(options: CallOptions): Promise<readonly SharedMemoryRegion[]>;
+  close(): void;
+}

@@ -1,0 +1,30 @@
+/** A record on its way: what it is, the message it came from, and the function that ends its journey. */
+import type { ServingError } from '../errors.ts';
+import type { ChunkRecord, Deletion, RawMessage } from './chunk.ts';
+import type { Settle } from './outcome.ts';
+
+export type ChunkInFlight = {
+  readonly kind: 'chunk';
+  readonly chunk: ChunkRecord;
+  readonly raw: RawMessage;
+  readonly settle: Settle;
+};
+
+export type DeletionInFlight = {
+  readonly kind: 'deletion';
+  readonly deletion: Deletion;
+  readonly raw: RawMessage;
+  readonly settle: Settle;
+};
+
+/** A message, or one chunk of a batch message, that could not be decoded: it goes to the dead letters. */
+export type RejectInFlight = {
+  readonly kind: 'reject';
+  readonly error: ServingError;
+  readonly raw: RawMessage;
+  /** Position inside a batch message; undefined when the whole message is at fault. */
+  readonly index: number | undefined;
+  readonly settle: Settle;
+};
+
+export type RecordInFlight = ChunkInFlight | DeletionInFlight | RejectInFlight;

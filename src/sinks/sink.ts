@@ -1,0 +1,68 @@
+/**
+ * Sink: the port to a vector store.
+ *
+ * Promises (held by test/contract/sink-contract.ts, which every implementation runs):
+ * - a write is idempotent: the same rows again leave the store as it was;
+ * - an older revision never overwrites a newer one (`isNewerRevision` in revision.ts);
+ * - `write` and `remove` answer one outcome per input, in order, and only after the store has acknowledged it;
+ * - a fault of the whole store rejects with a ServingError of class `outage` or `fatal`; then nothing counts as stored;
+ * - a row that the store refuses is `refused`; the other rows of the call are stored.
+ */
+import type { ServingError } from '../errors.ts';
+import type { VectorContract } from '../kserve/contract.ts';
+import type { Deletion, JsonObject, SourcePosition } from '../records/chunk.ts';
+
+export type SinkRow = {
+  readonly chunkId: string;
+  readonly documentId: string;
+  readonly tenantId: string | undefined;
+  /** Little-endian elements of the contract's dtype; exactly bytesPerVector(contract) bytes. */
+  readonly vector: Uint8Array;
+  /** Lower-case hex SHA-256 of the UTF-8 text as embedded. */
+  readonly textSha256: string;
+  /** Present only when the text is to be stored. */
+  readonly text: string | undefined;
+  readonly truncated: boolean;
+  readonly metadata: JsonObject | undefined;
+  readonly source: SourcePosition;
+  readonly version: number | undefined;
+  /** Milliseconds since the Unix epoch. */
+  readonly embeddedAtMs: number;
+};
+
+export type RowOutcome =
+  | { readonly kind: 'stored' }
+  /** The store holds a newer revision already. */
+  | { readonly kind: 'superseded' }
+  | { readonly kind: 'refused'; readonly error: ServingError };
+
+export type SearchHit = {
+  readonly chunkId: string;
+  readonly documentId: string;
+  /** Cosine similarity, 1 = same direction. */
+  readonly score: number;
+  readonly text: string | undefined;
+  readonly metadata: JsonObject | undefined;
+};
+
+export interface Sink {
+  readonly name: string;
+  /** Creates the collection, or checks that the one there has this contract. Once, before anything else. */
+  open(contract: VectorContract, signal?: AbortSignal): Promise<void>;
+  /** May hold the same chunk id more than once: the newest revision stays. */
+  write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]>;
+  /** Deleting what is not there is fine. */
+  remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]>;
+  /** Resolves when the store answers; rejects as `write` does. */
+  ping(signal?: AbortSignal): Promise<void>;
+  /** Rows in the collection. */
+  count(signal?: AbortSignal): Promise<number>;
+  /** Nearest chunks by cosine, best first, by an exact scan where no index exists. */
+  search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]>;
+  /** Reads rows back by chunk id; missing ids are left out. For checks and tools, not for the hot path. */
+  fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]>;
+  /** Idempotent; ends within a few seconds even when the store is away. */
+  close(): Promise<void>;
+}
+
+export type StoredRow = SinkRow & { readonly fingerprint: string };
