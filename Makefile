@@ -1,0 +1,99 @@
+# Every target sets itself up: `make demo` and `make test` work in a fresh clone. `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# onnxruntime-node would download CUDA libraries that nothing here uses.
+export ONNXRUNTIME_NODE_INSTALL := skip
+export npm_config_loglevel ?= error
+
+# Where Node came from a system package its headers lie beside it, and node-gyp need not download them.
+NODE_PREFIX := $(patsubst %/bin/node,%,$(realpath $(shell command -v node)))
+ifneq ($(wildcard $(NODE_PREFIX)/include/node/node_api.h),)
+export npm_config_nodedir ?= $(NODE_PREFIX)
+endif
+
+SOURCES := $(shell find src online workers scripts -name '*.ts' 2>/dev/null) tsconfig.json tsconfig.build.json package.json
+RESULTS := .test-results
+VITEST := node_modules/.bin/vitest run --reporter=default --reporter=json
+
+## demo: embed real prose through Kafka, shared memory, the model and a store; then ask questions (ENGINE=triton, SINK=redis)
+.PHONY: demo
+demo: dist/.built
+	@ENGINE="$(or $(ENGINE),embedded)" SINK="$(or $(SINK),lancedb)" exec node dist/scripts/demo/main.js
+
+## test: lint, types, architecture, unit, contract, integration and short chaos tests, against real servers
+.PHONY: test
+test: lint typecheck generate-check test-unit test-contract test-integration test-chaos
+
+## test-unit: unit and architecture tests; no server needed
+.PHONY: test-unit
+test-unit: node_modules/.installed
+	@mkdir -p $(RESULTS)
+	@$(VITEST) --project unit --outputFile.json=$(RESULTS)/unit.json
+
+## test-contract: one suite for every implementation of a port
+## test-integration: the product against real Kafka, Redis, Triton and a real model
+## test-chaos: short chaos run
+## test-benchmark: benchmarks; writes raw numbers
+.PHONY: test-contract test-integration test-chaos test-benchmark
+test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
+	@mkdir -p $(RESULTS)
+	@$(VITEST) --project $* --passWithNoTests --no-file-parallelism --outputFile.json=$(RESULTS)/$*.json
+
+## test-node24: unit and integration tests on Node 24, brought by npm
+.PHONY: test-node24
+test-node24: dist/.built
+	@bash scripts/test-node24.sh
+
+## check: types, lint, unit and architecture tests, in under a minute, no network
+.PHONY: check
+check: lint typecheck test-unit
+
+## lint: formatting and lint rules
+.PHONY: lint
+lint: node_modules/.installed
+	@node_modules/.bin/biome check --error-on-warnings .
+
+## typecheck: TypeScript, strict
+.PHONY: typecheck
+typecheck: node_modules/.installed
+	@node_modules/.bin/tsc -p tsconfig.json --noEmit
+
+## generate: TypeScript from proto/
+.PHONY: generate generate-check
+generate: node_modules/.installed
+	@npm run --silent generate
+generate-check: node_modules/.installed
+	@npm run --silent generate:check
+
+## build: compile to dist/
+.PHONY: build
+build: dist/.built
+
+## stack: start Kafka, Redis and Triton on free ports until Ctrl-C
+.PHONY: stack
+stack: dist/.built
+	@exec node dist/scripts/stack/main.js up
+
+## clean: remove what was built and the demo's data (the download cache stays)
+.PHONY: clean
+clean:
+	@rm -rf dist .demo .chaos $(RESULTS) node_modules/.installed
+
+## help: this list
+.PHONY: help
+help:
+	@sed -n 's/^## \([a-z0-9-]*\): \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+node_modules/.installed: package.json package-lock.json .npmrc
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 20 || (a === 20 && b < 19)) { console.error("Node 20.19 or newer is needed, this is " + process.version); process.exit(1) }'
+	@npm ci --no-audit --no-fund
+	@touch $@
+
+dist/.built: node_modules/.installed $(SOURCES)
+	@rm -rf dist
+	@npm run --silent build
+	@chmod +x dist/workers/main.js
+	@touch $@

@@ -1,0 +1,278 @@
+/**
+ * Pipeline: records in, each settled exactly once. It orders, packs, embeds, persists and dead-letters; it decides
+ * nothing about offsets. What is in flight is bounded by the source that feeds it.
+ */
+import { asServingError, ServingError } from '../errors.ts';
+import type { DeadLetter, DeadLetters } from '../kafka/dead-letter.ts';
+import type { TopicPartition } from '../kafka/source.ts';
+import { encodedSize } from '../kserve/bytes.ts';
+import type { Outcome } from '../records/outcome.ts';
+import type { RecordInFlight, RejectInFlight } from '../records/travel.ts';
+import { Permits } from '../resilience/permits.ts';
+import type { Sink } from '../sinks/sink.ts';
+import { type EmbeddedChunk, EmbedStage, type EmbedStageOptions } from './embed-stage.ts';
+import { OrderGate } from './order.ts';
+import { Packer, type PackLimits } from './packer.ts';
+import { persevere, type Surroundings } from './persevere.ts';
+import { type Persistable, PersistStage } from './persist-stage.ts';
+import { sinkRow } from './sink-row.ts';
+import {
+  type ChunkTraveller,
+  type DeletionTraveller,
+  isChunk,
+  orderKeys,
+  replacesWaiting,
+  type Traveller,
+} from './traveller.ts';
+
+export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings'> & {
+  readonly sink: Sink;
+  readonly deadLetters: DeadLetters;
+  readonly surroundings: Surroundings;
+  readonly limits: PackLimits;
+  readonly batchesInFlight: number;
+  readonly persistConcurrency: number;
+  readonly storeText: boolean;
+  /** Called once, with the first error that no retry can heal. */
+  onFatal(error: ServingError): void;
+};
+
+const MAX_DELETIONS_A_CALL = 256;
+
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #gate: OrderGate<Traveller>;
+  readonly #packer: Packer<ChunkTraveller>;
+  readonly #embedStage: EmbedStage;
+  readonly #persistStage: PersistStage;
+  readonly #embedPermits: Permits;
+  readonly #persistPermits: Permits;
+  readonly #abort = new AbortController();
+  readonly #open = new Set<Traveller | RejectInFlight>();
+  #deletions: DeletionTraveller[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #draining = false;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#gate = new OrderGate({
+      keysOf: orderKeys,
+      replaces: replacesWaiting,
+      run: (traveller) => this.#dispatch(traveller),
+      superseded: (traveller) => this.#settle(traveller, { kind: 'superseded' }),
+    });
+    this.#packer = new Packer(options.limits);
+    this.#embedStage = new EmbedStage(options);
+    this.#persistStage = new PersistStage(options.sink, options.surroundings);
+    this.#embedPermits = new Permits(options.batchesInFlight);
+    this.#persistPermits = new Permits(options.persistConcurrency);
+  }
+
+  /** Records that are not settled yet. */
+  get inFlight(): number {
+    return this.#open.size;
+  }
+
+  get batchesInFlight(): number {
+    return this.#embedPermits.held;
+  }
+
+  accept(records: readonly RecordInFlight[]): void {
+    const rejects: RejectInFlight[] = [];
+    for (const record of records) {
+      if (this.#abort.signal.aborted) {
+        record.settle({ kind: 'abandoned' });
+      } else if (record.kind === 'reject') {
+        this.#open.add(record);
+        rejects.push(record);
+      } else {
+        const bytes = record.kind === 'chunk' ? encodedSize(record.chunk.text) : 0;
+        const traveller: Traveller = { record, bytes, state: 'held' };
+        this.#open.add(traveller);
+        this.#gate.enter(traveller);
+      }
+    }
+    if (rejects.length > 0) void this.#bury(rejects);
+    if (this.#draining) this.#flush();
+    this.#setTimer();
+  }
+
+  /** Drops what has not been sent of partitions that left. What was sent goes on; its outcome is the source's to ignore. */
+  revoke(partitions: readonly TopicPartition[]): void {
+    const lost = new Set(partitions.map(({ topic, partition }) => `${partition} ${topic}`));
+    const isLost = ({ record }: Traveller) => lost.has(`${record.raw.source.partition} ${record.raw.source.topic}`);
+    for (const traveller of this.#gate.dropWaiting(isLost)) this.#settle(traveller, { kind: 'abandoned' });
+    this.#packer.drop(isLost);
+    for (const open of this.#open) {
+      if (!('state' in open) || open.state !== 'packed' || !isLost(open)) continue;
+      this.#finish(open, { kind: 'abandoned' });
+    }
+  }
+
+  /**
+   * Ends the open batch and waits until everything is settled. When the signal aborts first, the rest is abandoned:
+   * not stored as far as we know, not committed, so read again later. Resolves with the number abandoned.
+   */
+  async drain(signal: AbortSignal): Promise<number> {
+    this.#draining = true;
+    this.#flush();
+    if (this.#open.size > 0 && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    const abandoned = this.#open.size;
+    clearTimeout(this.#timer);
+    this.#abort.abort(new ServingError('DRAIN_TIMEOUT', 'the pipeline has stopped'));
+    for (const open of this.#open) this.#settle(open, { kind: 'abandoned' });
+    return abandoned;
+  }
+
+  #dispatch(traveller: Traveller): void {
+    traveller.state = 'packed';
+    if (isChunk(traveller)) {
+      const now = this.#options.surroundings.clock.monotonicMs();
+      for (const batch of this.#packer.add(traveller, traveller.bytes, now)) this.#send(batch.items, batch.closedBy);
+      // Freed by the end of an earlier revision, outside `accept`: the timer must know of it.
+      this.#setTimer();
+    } else {
+      this.#deletions.push(traveller as DeletionTraveller);
+      if (this.#deletions.length === 1) setImmediate(() => void this.#removeAll());
+    }
+  }
+
+  #setTimer(): void {
+    const dueAt = this.#packer.dueAt;
+    if (this.#timer !== undefined || dueAt === undefined) return;
+    const { clock } = this.#options.surroundings;
+    const onDue = () => {
+      this.#timer = undefined;
+      const batch = this.#packer.closeIfDue(clock.monotonicMs());
+      if (batch !== undefined) this.#send(batch.items, batch.closedBy);
+      this.#setTimer();
+    };
+    this.#timer = setTimeout(onDue, Math.max(1, dueAt - clock.monotonicMs()));
+  }
+
+  #flush(): void {
+    const batch = this.#packer.flush();
+    if (batch !== undefined) this.#send(batch.items, batch.closedBy);
+  }
+
+  #send(packed: readonly ChunkTraveller[], closedBy: string): void {
+    this.#options.surroundings.observer.packed(packed.length, this.#options.limits.maxItems, closedBy);
+    void this.#guard(async (signal) => {
+      const release = await this.#embedPermits.acquire(signal);
+      try {
+        const batch = packed.filter(({ state }) => state !== 'done');
+        for (const traveller of batch) traveller.state = 'sent';
+        if (batch.length === 0) return;
+        const onEmbedded = (chunks: readonly EmbeddedChunk[]) => void this.#persist(chunks);
+        const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
+          void this.#buryTravellers([traveller], 'embed', error, attempts);
+        await this.#embedStage.run(batch, { onEmbedded, onRefused }, signal);
+      } finally {
+        release();
+      }
+    });
+  }
+
+  #persist(chunks: readonly EmbeddedChunk[]): Promise<void> {
+    const { storeText, surroundings } = this.#options;
+    const nowMs = surroundings.clock.wallMs();
+    const rows = chunks.map(
+      ({ traveller, vector }): Persistable<ChunkTraveller> => ({
+        traveller,
+        row: sinkRow(traveller.record.chunk, vector, storeText, nowMs),
+      }),
+    );
+    return this.#guard(async (signal) => {
+      const release = await this.#persistPermits.acquire(signal);
+      try {
+        const onStored = (traveller: ChunkTraveller) => this.#finish(traveller, { kind: 'persisted' });
+        const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
+          void this.#buryTravellers([traveller], 'persist', error, attempts);
+        await this.#persistStage.write(rows, { onStored, onRefused }, signal);
+      } finally {
+        release();
+      }
+    });
+  }
+
+  async #removeAll(): Promise<void> {
+    const all = this.#deletions.filter(({ state }) => state !== 'done');
+    this.#deletions = [];
+    for (let from = 0; from < all.length; from += MAX_DELETIONS_A_CALL) {
+      const part = all.slice(from, from + MAX_DELETIONS_A_CALL);
+      for (const traveller of part) traveller.state = 'sent';
+      const onStored = (traveller: DeletionTraveller) => this.#finish(traveller, { kind: 'deleted' });
+      const onRefused = (traveller: DeletionTraveller, error: ServingError, attempts: number) =>
+        void this.#buryTravellers([traveller], 'persist', error, attempts);
+      await this.#guard((signal) => this.#persistStage.remove(part, { onStored, onRefused }, signal));
+    }
+  }
+
+  async #bury(rejects: readonly RejectInFlight[]): Promise<void> {
+    const letters = rejects.map(
+      ({ raw, index, error }): DeadLetter => ({ raw, index, error, stage: 'decode', attempts: 1 }),
+    );
+    const buried = await this.#deliver(letters);
+    if (buried) for (const reject of rejects) this.#settle(reject, { kind: 'dead-lettered', error: reject.error });
+  }
+
+  async #buryTravellers(
+    travellers: readonly Traveller[],
+    stage: DeadLetter['stage'],
+    error: ServingError,
+    attempts: number,
+  ): Promise<void> {
+    const letters = travellers.map(({ record }): DeadLetter => {
+      const index = record.kind === 'chunk' ? record.chunk.index : undefined;
+      return { raw: record.raw, index, error, stage, attempts };
+    });
+    const buried = await this.#deliver(letters);
+    if (buried) for (const traveller of travellers) this.#finish(traveller, { kind: 'dead-lettered', error });
+  }
+
+  /** True once the dead-letter topic has acknowledged the letters; the offsets do not pass before. */
+  async #deliver(letters: readonly DeadLetter[]): Promise<boolean> {
+    const { deadLetters, surroundings } = this.#options;
+    let delivered = false;
+    await this.#guard(async (signal) => {
+      const effort = { stage: 'dead_letter', holdReason: 'dead-letters', rows: letters.length } as const;
+      const given = await persevere(() => deadLetters.send(letters), effort, surroundings, signal);
+      if (given.kind !== 'ok') throw given.error;
+      delivered = true;
+      for (const { error, stage } of letters) surroundings.observer.deadLettered(error.code, stage);
+    });
+    return delivered;
+  }
+
+  /** Runs a piece of work; what it throws after an abort is expected, anything else is fatal. */
+  async #guard(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    try {
+      await work(this.#abort.signal);
+    } catch (thrown) {
+      if (this.#abort.signal.aborted) return;
+      this.#options.onFatal(asServingError(thrown));
+    }
+  }
+
+  #finish(traveller: Traveller, outcome: Outcome): void {
+    if (traveller.state === 'done') return;
+    this.#settle(traveller, outcome);
+    this.#gate.leave(traveller);
+    if (this.#draining) this.#flush();
+  }
+
+  #settle(open: Traveller | RejectInFlight, outcome: Outcome): void {
+    if (!this.#open.delete(open)) return;
+    if ('state' in open) open.state = 'done';
+    const { settle } = 'state' in open ? open.record : open;
+    settle(outcome);
+    this.#options.surroundings.observer.settled(outcome.kind);
+    if (this.#open.size === 0) this.#whenIdle?.();
+  }
+}
