@@ -1,0 +1,159 @@
+/**
+ * Our region as the server knows it: probe, register, register again after a restart, unregister at the end.
+ *
+ * Whether batches travel in shared memory is the server's answer to the first registration: there is no other probe.
+ * A server that refuses, or cannot open the file, gets its batches inline; a server that is away is an error, because
+ * its answer is not known.
+ *
+ * The surprising fact: unregistering a region in use succeeds at once and takes effect later, so a registration right
+ * after it is refused for a while. When it is accepted at last, no running request uses the region any more.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, systemClock } from '../clock.ts';
+import { asServingError, isServingError, ServingError } from '../errors.ts';
+import type { InferenceClient, SharedMemoryRegion } from '../inference/client.ts';
+
+export type InlineReason = 'disabled' | 'unsupported' | 'not-shared' | 'refused';
+
+export type TransferMode =
+  | { readonly mode: 'shared-memory' }
+  | { readonly mode: 'inline'; readonly reason: InlineReason; readonly error?: ServingError };
+
+export type RegistrationOptions = {
+  readonly client: InferenceClient;
+  readonly region: SharedMemoryRegion;
+  /** For each call. */
+  readonly timeoutMs: number;
+  /** How long a region that is still in use may refuse to be registered again. */
+  readonly inUseWaitMs?: number;
+  /** After each RE-registration: nothing that ran before it can write into the region any more. */
+  readonly onReregistered?: () => void;
+  readonly clock?: Clock;
+};
+
+const DEFAULT_IN_USE_WAIT_MS = 10_000;
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 500;
+
+export class Registration {
+  readonly #options: RegistrationOptions;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  #epoch = 0;
+  #flight: Promise<TransferMode> | undefined;
+  #closed: Promise<ServingError | undefined> | undefined;
+
+  constructor(options: RegistrationOptions) {
+    if (options.region.name === '')
+      throw new ServingError('SHM_INVALID', 'a region needs a name: the empty one means all');
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** How often the region has been registered. Read it before a call that uses the region. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /**
+   * Registers unless that has happened since `seenEpoch`: 0 at start, or the epoch read before the call that failed with
+   * SHM_REGION_UNKNOWN. Calls that come while one is running share it. A real failure rejects, and the next call
+   * tries again; `inline` says that the server will not have the region.
+   */
+  async ensureRegistered(seenEpoch: number, signal?: AbortSignal): Promise<TransferMode> {
+    if (this.#closed !== undefined) throw closedError();
+    if (this.#flight === undefined && this.#epoch > seenEpoch) return { mode: 'shared-memory' };
+    this.#flight ??= this.#fly();
+    return await untilAborted(this.#flight, signal);
+  }
+
+  /** Unregisters exactly our name; the error, if any, is returned: the end of a process goes on. */
+  close(): Promise<ServingError | undefined> {
+    this.#closed ??= this.#unregister();
+    return this.#closed;
+  }
+
+  async #fly(): Promise<TransferMode> {
+    try {
+      await this.#register();
+    } catch (cause) {
+      const error = asServingError(cause);
+      const reason = inlineReason(error);
+      if (reason === undefined) throw error;
+      return { mode: 'inline', reason, error };
+    } finally {
+      this.#flight = undefined;
+    }
+    this.#epoch++;
+    if (this.#epoch > 1) this.#options.onReregistered?.();
+    return { mode: 'shared-memory' };
+  }
+
+  async #register(): Promise<void> {
+    const { client, region } = this.#options;
+    const giveUpAtMs = this.#clock.monotonicMs() + (this.#options.inUseWaitMs ?? DEFAULT_IN_USE_WAIT_MS);
+    for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await client.registerSharedMemory(region, this.#call());
+      } catch (error) {
+        if (!isServingError(error, 'SHM_REGION_EXISTS') || this.#clock.monotonicMs() >= giveUpAtMs) throw error;
+      }
+      await client.unregisterSharedMemory(region.name, this.#call());
+      await sleep(pauseMs, undefined, { ref: false, signal: this.#closing.signal });
+    }
+  }
+
+  #call() {
+    return { timeoutMs: this.#options.timeoutMs, signal: this.#closing.signal };
+  }
+
+  async #unregister(): Promise<ServingError | undefined> {
+    this.#closing.abort(closedError());
+    // A registration that was on its way must not come after our farewell.
+    await this.#flight?.catch(() => {});
+    const { client, region, timeoutMs } = this.#options;
+    try {
+      await client.unregisterSharedMemory(region.name, { timeoutMs });
+      return undefined;
+    } catch (error) {
+      return isServingError(error, 'SHM_UNSUPPORTED') ? undefined : asServingError(error);
+    }
+  }
+}
+
+/** Undefined for a failure that says nothing about the server's willingness. */
+function inlineReason(error: ServingError): InlineReason | undefined {
+  switch (error.code) {
+    case 'SHM_UNSUPPORTED':
+      // UNIMPLEMENTED is the refusal; INTERNAL says that the server looked for the file and did not find ours.
+      return error.details.status === 'INTERNAL' ? 'not-shared' : 'unsupported';
+    case 'INFERENCE_UNSUPPORTED':
+      return 'unsupported';
+    case 'INFERENCE_ACCESS_DENIED':
+    case 'INFERENCE_REJECTED':
+    case 'SHM_INVALID':
+      return 'refused';
+    default:
+      return undefined;
+  }
+}
+
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      reject(
+        new ServingError('INFERENCE_CANCELLED', 'gave up waiting for the region to be registered', {
+          cause: signal.reason,
+        }),
+      );
+    };
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}
+
+function closedError(): ServingError {
+  return new ServingError('INFERENCE_CANCELLED', 'the shared-memory registration is closed');
+}

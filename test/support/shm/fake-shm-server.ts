@@ -1,0 +1,68 @@
+/**
+ * The shared-memory half of a server, in memory: for restarts, refusals and regions in use at an exact moment, which a
+ * real server cannot be made to show. Codes and order of events as Triton has them.
+ */
+import { ServingError } from '../../../src/errors.ts';
+import type { CallOptions, InferenceClient, SharedMemoryRegion } from '../../../src/inference/client.ts';
+
+export class FakeShmServer implements InferenceClient {
+  readonly target = 'fake:8001';
+  readonly regions = new Map<string, SharedMemoryRegion>();
+  readonly calls: string[] = [];
+  /** Thrown by the next registrations, first one first. */
+  registerFails: ServingError[] = [];
+  unregisterFails: ServingError | undefined;
+  /** Names whose unregistration takes effect only after so many more registrations were refused. */
+  inUse = new Map<string, number>();
+  /** Awaited inside each registration. */
+  gate: Promise<void> = Promise.resolve();
+
+  /** All registrations are gone, as after a restart of the server. */
+  restart(): void {
+    this.regions.clear();
+  }
+
+  async registerSharedMemory(region: SharedMemoryRegion, options: CallOptions): Promise<void> {
+    this.calls.push(`register ${region.name}`);
+    await this.gate;
+    const failure = this.registerFails.shift();
+    if (failure !== undefined) throw failure;
+    const refusals = this.inUse.get(region.name) ?? 0;
+    if (refusals > 0) {
+      this.inUse.set(region.name, refusals - 1);
+      throw new ServingError('SHM_REGION_EXISTS', 'in use');
+    }
+    if (this.regions.has(region.name)) throw new ServingError('SHM_REGION_EXISTS', 'already in manager');
+    this.regions.set(region.name, region);
+    // A caller that gives up hears nothing of it; the server has registered all the same.
+    options.signal?.throwIfAborted();
+  }
+
+  async unregisterSharedMemory(name: string): Promise<void> {
+    this.calls.push(`unregister ${name}`);
+    if (name === '') this.regions.clear();
+    if (this.unregisterFails !== undefined) throw this.unregisterFails;
+    this.regions.delete(name);
+  }
+
+  async listSharedMemory(): Promise<readonly SharedMemoryRegion[]> {
+    return [...this.regions.values()];
+  }
+
+  async serverLive(): Promise<boolean> {
+    return true;
+  }
+  async serverReady(): Promise<boolean> {
+    return true;
+  }
+  async modelReady(): Promise<boolean> {
+    return true;
+  }
+  async describeModel(): Promise<never> {
+    throw new ServingError('INFERENCE_UNSUPPORTED', 'a fake without models');
+  }
+  async infer(): Promise<never> {
+    throw new ServingError('INFERENCE_UNSUPPORTED', 'a fake without models');
+  }
+  close(): void {}
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it, vi } from 'vitest';
+import { type ErrorCode, ServingError } from '../../../src/errors.ts';
+import { Registration } from '../../../src/shm/registration.ts';
+import { FakeShmServer } from '../../support/shm/fake-shm-server.ts';
+
+const region = { name: 'rag-w-0123456789abcdef', key: '/rag-w-0123456789abcdef', offset: 0, byteSize: 8192 };
+const other = { ...region, name: 'somebody-elses', key: '/somebody-elses' };
+
+function registrationWith(server: FakeShmServer, onReregistered = vi.fn(), inUseWaitMs = 2_000) {
+  const registration = new Registration({ client: server, region, timeoutMs: 100, onReregistered, inUseWaitMs });
+  return { registration, onReregistered };
+}
+
+describe('Registration', () => {
+  it('registers the whole file at offset 0', async () => {
+    const server = new FakeShmServer();
+    const { registration, onReregistered } = registrationWith(server);
+    expect(await registration.ensureRegistered(0)).toEqual({ mode: 'shared-memory' });
+    expect(server.regions.get(region.name)).toEqual(region);
+    expect(registration.epoch).toBe(1);
+    expect(onReregistered).not.toHaveBeenCalled();
+  });
+
+  it('eight batches that find the region gone after a restart cause one registration (T01)', async () => {
+    const server = new FakeShmServer();
+    const { registration, onReregistered } = registrationWith(server);
+    await registration.ensureRegistered(0);
+    const seen = registration.epoch;
+    server.restart();
+    server.calls.length = 0;
+    const modes = await Promise.all(Array.from({ length: 8 }, () => registration.ensureRegistered(seen)));
+    expect(modes).toEqual(Array(8).fill({ mode: 'shared-memory' }));
+    // A ninth that was slow to hear of it.
+    await registration.ensureRegistered(seen);
+    expect(server.calls).toEqual([`register ${region.name}`]);
+    expect(onReregistered).toHaveBeenCalledTimes(1);
+    expect(registration.epoch).toBe(2);
+  });
+
+  it('a restart between the registration and the first batch is repaired too (T01)', async () => {
+    const server = new FakeShmServer();
+    const { registration } = registrationWith(server);
+    for (let restarts = 0; restarts < 3; restarts++) {
+      await registration.ensureRegistered(registration.epoch);
+      server.restart();
+    }
+    await registration.ensureRegistered(registration.epoch);
+    expect([...server.regions.keys()]).toEqual([region.name]);
+  });
+
+  it('unregisters exactly its own name when that is taken, and waits while it is in use', async () => {
+    const server = new FakeShmServer();
+    server.regions.set(other.name, other).set(region.name, { ...region, byteSize: 4096 });
+    server.inUse.set(region.name, 2);
+    const { registration } = registrationWith(server);
+    expect(await registration.ensureRegistered(0)).toEqual({ mode: 'shared-memory' });
+    expect(new Set(server.calls)).toEqual(new Set([`register ${region.name}`, `unregister ${region.name}`]));
+    expect([...server.regions.values()]).toEqual([other, region]);
+  });
+
+  it('gives up on a region that stays in use, as an outage', async () => {
+    const server = new FakeShmServer();
+    server.inUse.set(region.name, 1_000);
+    const { registration } = registrationWith(server, vi.fn(), 50);
+    await expect(registration.ensureRegistered(0)).rejects.toMatchObject({
+      code: 'SHM_REGION_EXISTS',
+      failureClass: 'outage',
+    });
+  });
+
+  const refusals: { code: ErrorCode; details?: Record<string, unknown>; reason: string }[] = [
+    { code: 'SHM_UNSUPPORTED', reason: 'unsupported' },
+    { code: 'SHM_UNSUPPORTED', details: { status: 'UNIMPLEMENTED' }, reason: 'unsupported' },
+    { code: 'SHM_UNSUPPORTED', details: { status: 'INTERNAL' }, reason: 'not-shared' },
+    { code: 'INFERENCE_UNSUPPORTED', reason: 'unsupported' },
+    { code: 'INFERENCE_ACCESS_DENIED', reason: 'refused' },
+    { code: 'INFERENCE_REJECTED', reason: 'refused' },
+    { code: 'SHM_INVALID', reason: 'refused' },
+  ];
+  for (const { code, details = {}, reason } of refusals) {
+    it(`goes inline (${reason}) when the server answers ${code} ${JSON.stringify(details)}`, async () => {
+      const server = new FakeShmServer();
+      const error = new ServingError(code, 'no', { details });
+      server.registerFails = [error];
+      const { registration } = registrationWith(server);
+      expect(await registration.ensureRegistered(0)).toEqual({ mode: 'inline', reason, error });
+      expect(registration.epoch).toBe(0);
+    });
+  }
+
+  for (const code of ['INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'INFERENCE_FAILED'] as const) {
+    it(`takes ${code} for no answer: everyone who waits is told, the next one tries again`, async () => {
+      const server = new FakeShmServer();
+      server.registerFails = [new ServingError(code, 'away')];
+      const { registration } = registrationWith(server);
+      const waiting = [registration.ensureRegistered(0), registration.ensureRegistered(0)];
+      for (const outcome of await Promise.allSettled(waiting)) expect(outcome).toMatchObject({ reason: { code } });
+      expect(await registration.ensureRegistered(0)).toEqual({ mode: 'shared-memory' });
+    });
+  }
+
+  it('one caller that gives up does not end the registration of the others', async () => {
+    const server = new FakeShmServer();
+    let open = (): void => {};
+    server.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const { registration } = registrationWith(server);
+    const impatient = new AbortController();
+    const givesUp = registration.ensureRegistered(0, impatient.signal);
+    const stays = registration.ensureRegistered(0);
+    impatient.abort();
+    await expect(givesUp).rejects.toMatchObject({ code: 'INFERENCE_CANCELLED' });
+    open();
+    expect(await stays).toEqual({ mode: 'shared-memory' });
+  });
+
+  it('close unregisters its own name only, once, and nothing is registered after it', async () => {
+    const server = new FakeShmServer();
+    server.regions.set(other.name, other);
+    const { registration } = registrationWith(server);
+    await registration.ensureRegistered(0);
+    expect(await registration.close()).toBeUndefined();
+    expect(await registration.close()).toBeUndefined();
+    expect([...server.regions.keys()]).toEqual([other.name]);
+    expect(server.calls).toEqual([`register ${region.name}`, `unregister ${region.name}`]);
+    await expect(registration.ensureRegistered(1)).rejects.toMatchObject({ code: 'INFERENCE_CANCELLED' });
+  });
+
+  it('a registration that is under way at close leaves nothing registered', async () => {
+    const server = new FakeShmServer();
+    let open = (): void => {};
+    server.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const { registration } = registrationWith(server);
+    const late = registration.ensureRegistered(0);
+    const closed = registration.close();
+    open();
+    await expect(late).rejects.toThrow();
+    await closed;
+    expect(server.regions.size).toBe(0);
+    expect(server.calls.at(-1)).toBe(`unregister ${region.name}`);
+  });
+
+  it('close reports an error and does not throw it', async () => {
+    const server = new FakeShmServer();
+    const { registration } = registrationWith(server);
+    await registration.ensureRegistered(0);
+    server.unregisterFails = new ServingError('INFERENCE_UNAVAILABLE', 'away');
+    expect(await registration.close()).toMatchObject({ code: 'INFERENCE_UNAVAILABLE' });
+  });
+
+  it('refuses the empty name, which would mean all regions of everybody', () => {
+    const options = { client: new FakeShmServer(), region: { ...region, name: '' }, timeoutMs: 100 };
+    expect(() => new Registration(options)).toThrow(/empty/);
+  });
+});
