@@ -4,26 +4,15 @@
  * Every failure is a ServingError: code and class tell what to do, `cause` keeps the transport's own error.
  * Every call ends by its deadline, also when the peer is silent.
  */
+import type { ModelDescription } from '../kserve/model-description.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
+
+export type { ModelDescription, TensorMetadata } from '../kserve/model-description.ts';
 
 export type CallOptions = {
   /** Milliseconds from now; finite and > 0. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-};
-
-export type TensorMetadata = { readonly name: string; readonly datatype: string; readonly shape: readonly number[] };
-
-export type ModelDescription = {
-  readonly name: string;
-  readonly versions: readonly string[];
-  readonly platform: string;
-  readonly inputs: readonly TensorMetadata[];
-  readonly outputs: readonly TensorMetadata[];
-  /** From the model config; 0 when the model does not batch. */
-  readonly maxBatchSize: number;
-  /** `parameters` of the model config. */
-  readonly parameters: Readonly<Record<string, string>>;
 };
 
 export type SharedMemoryRegion = {

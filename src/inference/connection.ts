@@ -1,0 +1,60 @@
+/**
+ * How a channel to one endpoint behaves: keepalive, reconnection, limits and credentials.
+ *
+ * Reconnection waits at most 2 s: grpc-js adds up to 20 % to the maximum it is given. Its default of 120 s would leave a
+ * worker that started before its server alone for minutes.
+ */
+import { type ChannelCredentials, type ChannelOptions, credentials } from '@grpc/grpc-js';
+import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
+import type { Endpoint } from './target.ts';
+import { readTlsFiles, type TlsFiles } from './tls.ts';
+
+const KEEPALIVE_MS = 10_000;
+const KEEPALIVE_TIMEOUT_MS = 5_000;
+const FIRST_RECONNECT_MS = 100;
+const LONGEST_RECONNECT_MS = 2_000;
+const RECONNECT_JITTER = 1.2;
+/** Names are looked up again after a lost connection, but not more often. The default is 30 s. */
+const RESOLVE_EVERY_MS = 2_000;
+/** Room for what an answer holds besides its vectors: names, shapes, protobuf framing. */
+const ANSWER_OVERHEAD_BYTES = 64 * 1024;
+const SMALLEST_RECEIVE_LIMIT_BYTES = 4 * 1024 * 1024;
+
+/** Receive limit for the answers of a model: its largest batch inline, and never less than gRPC's own 4 MiB. */
+export function receiveLimitFor(contract: VectorContract): number {
+  const largest = contract.maxBatch * bytesPerVector(contract) + ANSWER_OVERHEAD_BYTES;
+  return Math.max(SMALLEST_RECEIVE_LIMIT_BYTES, largest);
+}
+
+export function channelOptions(endpoint: Endpoint, receiveLimitBytes: number, serverName?: string): ChannelOptions {
+  return {
+    'grpc.keepalive_time_ms': KEEPALIVE_MS,
+    'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+    // Servers cut a connection that pings without a call.
+    'grpc.keepalive_permit_without_calls': 0,
+    'grpc.initial_reconnect_backoff_ms': FIRST_RECONNECT_MS,
+    'grpc.max_reconnect_backoff_ms': Math.floor(LONGEST_RECONNECT_MS / RECONNECT_JITTER),
+    'grpc.dns_min_time_between_resolutions_ms': RESOLVE_EVERY_MS,
+    // Two clients of one process must not share a connection: one pool's load would then wait behind another's.
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.max_receive_message_length': receiveLimitBytes,
+    // The server has the say about what it takes; our own limit would only hide its answer.
+    'grpc.max_send_message_length': -1,
+    // grpc-js would read http_proxy from the environment; a model server is never behind it.
+    'grpc.enable_http_proxy': 0,
+    'grpc.service_config_disable_resolution': 1,
+    ...(endpoint.balanced ? { 'grpc.service_config': ROUND_ROBIN } : {}),
+    ...(serverName === undefined
+      ? {}
+      : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
+  };
+}
+
+const ROUND_ROBIN = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
+
+/** Plaintext without TLS files given; reads and checks the files. */
+export function channelCredentials(tls: TlsFiles | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const { ca, cert, key } = readTlsFiles(tls);
+  return credentials.createSsl(ca, key, cert);
+}

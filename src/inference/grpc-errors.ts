@@ -1,0 +1,170 @@
+/**
+ * gRPC status → ServingError: the one place that knows the server's texts.
+ *
+ * A code alone does not do: Triton uses UNAVAILABLE for a full queue, a request that waited too long, a shape outside
+ * the model's profile and a model that is not loaded, besides what gRPC means by it. Rules are tried in order, the first
+ * that fits wins, and the last rule of each code has no text. Our message never repeats the server's: a model may quote
+ * its input there. The server's own words stay in `cause`.
+ */
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { type ErrorCode, ServingError } from '../errors.ts';
+
+/** What the call was about: the same answer means another thing to an inference and to a registration. */
+export type CallKind = 'infer' | 'model' | 'server' | 'shared-memory';
+
+export type FailedCall = {
+  readonly kind: CallKind;
+  /** Name of the method, for the message. */
+  readonly method: string;
+  /** Endpoint, for the message. */
+  readonly endpoint: string;
+  /** Our caller's signal had fired. */
+  readonly aborted: boolean;
+};
+
+type Rule = {
+  readonly status: status;
+  readonly text?: RegExp;
+  readonly kind?: CallKind;
+  readonly code: ErrorCode;
+  /** What it means, in our words. */
+  readonly meaning: string;
+};
+
+const RULES: readonly Rule[] = [
+  rule('UNAVAILABLE', 'INFERENCE_QUEUE_FULL', 'the queue of the model is full', /exceeds maximum queue size/i),
+  rule(
+    'UNAVAILABLE',
+    'INFERENCE_QUEUE_TIMEOUT',
+    'the request waited too long in the queue',
+    /request timeout expired/i,
+  ),
+  rule(
+    'UNAVAILABLE',
+    'INFERENCE_REJECTED',
+    'the shape lies outside the profile of the model',
+    /binding dimension|optimization profile|invalid (input )?shape|shape of dimension/i,
+  ),
+  rule(
+    'UNAVAILABLE',
+    'MODEL_NOT_READY',
+    'the model is not ready',
+    /not at ready state|not ready|no available versions|unknown model|unload(ed|ing)|scheduler for model/i,
+  ),
+  rule('UNAVAILABLE', 'INFERENCE_UNAVAILABLE', 'TLS to the server failed', /certificate|self[- ]signed|\b(ssl|tls)\b/i),
+  rule('UNAVAILABLE', 'INFERENCE_UNAVAILABLE', 'the server cannot be reached'),
+
+  rule(
+    'RESOURCE_EXHAUSTED',
+    'INFERENCE_MESSAGE_TOO_LARGE',
+    'the message is larger than the limit: send fewer rows or raise the limit',
+    /larger than (the )?max|message (size|length)/i,
+  ),
+  rule('RESOURCE_EXHAUSTED', 'INFERENCE_QUEUE_FULL', 'the server is out of resources for more calls'),
+
+  rule('NOT_FOUND', 'SHM_REGION_UNKNOWN', 'the server does not know the shared-memory region', /shared memory region/i),
+  rule(
+    'NOT_FOUND',
+    'SHM_REGION_UNKNOWN',
+    'the server does not know the shared-memory region',
+    undefined,
+    'shared-memory',
+  ),
+  rule('NOT_FOUND', 'MODEL_NOT_READY', 'the server does not have the model'),
+  rule('ALREADY_EXISTS', 'SHM_REGION_EXISTS', 'a region of this name is registered already'),
+
+  rule(
+    'INVALID_ARGUMENT',
+    'SHM_REGION_UNKNOWN',
+    'the server does not know the shared-memory region',
+    /unable to find shared memory region/i,
+  ),
+  rule(
+    'INVALID_ARGUMENT',
+    'SHM_INVALID',
+    'a range lies outside its shared-memory region',
+    /shared memory (region|byte)|offset.*byte size|reserved prefix/i,
+  ),
+  rule('INVALID_ARGUMENT', 'SHM_INVALID', 'the region cannot be registered like this', undefined, 'shared-memory'),
+  rule('INVALID_ARGUMENT', 'INFERENCE_REJECTED', 'the server refuses the request'),
+  rule('OUT_OF_RANGE', 'INFERENCE_REJECTED', 'the server refuses the request'),
+
+  rule('UNIMPLEMENTED', 'SHM_UNSUPPORTED', 'the server refuses shared memory of clients', /shared memory/i),
+  rule('UNIMPLEMENTED', 'SHM_UNSUPPORTED', 'the server has no shared memory', undefined, 'shared-memory'),
+  rule('UNIMPLEMENTED', 'INFERENCE_UNSUPPORTED', 'the server does not know this call'),
+
+  rule(
+    'INTERNAL',
+    'SHM_UNSUPPORTED',
+    'the server cannot open the shared-memory file',
+    /unable to open shared memory region/i,
+  ),
+  // The file of a key is open for another name already; Triton then trips over its own closed descriptor.
+  rule(
+    'INTERNAL',
+    'SHM_REGION_EXISTS',
+    'the key is registered under another name',
+    /invalid shared memory region/i,
+    'shared-memory',
+  ),
+  rule(
+    'INTERNAL',
+    'SHM_INVALID',
+    'the output does not fit into its range of shared memory',
+    /shared memory size specified|shared memory.*should be at least/i,
+  ),
+  rule(
+    'INTERNAL',
+    'INFERENCE_RESPONSE_INVALID',
+    'the answer is no protobuf message',
+    /response message parsing error/i,
+  ),
+  rule('INTERNAL', 'INFERENCE_FAILED', 'the process of the model has died', /is not healthy/i),
+  rule('INTERNAL', 'INFERENCE_FAILED', 'the model failed'),
+
+  rule('DEADLINE_EXCEEDED', 'INFERENCE_DEADLINE', 'no answer in time'),
+  rule('CANCELLED', 'INFERENCE_UNAVAILABLE', 'the server cancelled the call'),
+  rule('UNAUTHENTICATED', 'INFERENCE_ACCESS_DENIED', 'the server asks for other credentials'),
+  rule('PERMISSION_DENIED', 'INFERENCE_ACCESS_DENIED', 'the server refuses access'),
+  rule('FAILED_PRECONDITION', 'INFERENCE_FAILED', 'the server is in no state for this call'),
+  rule('ABORTED', 'INFERENCE_FAILED', 'the server gave the call up'),
+  rule('DATA_LOSS', 'INFERENCE_FAILED', 'data was lost on the way'),
+  rule('UNKNOWN', 'INFERENCE_FAILED', 'the model failed'),
+];
+
+/** A failed call as a ServingError; the transport's own error is its cause. */
+export function fromGrpcError(error: ServiceError, call: FailedCall): ServingError {
+  const name = status[error.code] ?? String(error.code);
+  const details = { method: call.method, endpoint: call.endpoint, status: name };
+  if (call.aborted) {
+    return new ServingError('INFERENCE_CANCELLED', `${call.method} was cancelled by its caller`, {
+      cause: error,
+      details,
+    });
+  }
+  const found = RULES.find(
+    (candidate) =>
+      candidate.status === error.code &&
+      (candidate.kind === undefined || candidate.kind === call.kind) &&
+      (candidate.text === undefined || candidate.text.test(error.details)),
+  );
+  const meaning = found?.meaning ?? 'the call failed';
+  return new ServingError(
+    found?.code ?? 'INFERENCE_FAILED',
+    `${call.method} at ${call.endpoint}: ${meaning} (${name})`,
+    {
+      cause: error,
+      details,
+    },
+  );
+}
+
+function rule(name: keyof typeof status, code: ErrorCode, meaning: string, text?: RegExp, kind?: CallKind): Rule {
+  return {
+    status: status[name],
+    code,
+    meaning,
+    ...(text === undefined ? {} : { text }),
+    ...(kind === undefined ? {} : { kind }),
+  };
+}
