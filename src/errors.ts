@@ -46,6 +46,7 @@ const CATALOGUE = {
   SINK_FULL: 'outage',
   SINK_ROW_REFUSED: 'chunk',
   SINK_SCHEMA_MISMATCH: 'fatal',
+  SINK_ACCESS_DENIED: 'fatal',
 
   KAFKA_UNAVAILABLE: 'outage',
   KAFKA_ACCESS_DENIED: 'fatal',

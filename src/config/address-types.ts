@@ -1,0 +1,109 @@
+/** Settings that are addresses: URLs, gRPC targets, broker lists. Refuses what a client would take and then never reach. */
+import { Secret } from './secret.ts';
+import {
+  always,
+  type Doc,
+  defineSetting,
+  type Fallback,
+  ok,
+  type Parsed,
+  refuse,
+  type Setting,
+  shapeOf,
+} from './setting.ts';
+import { maskUrlCredentials } from './url-masking.ts';
+
+export function url<T extends string | undefined>(
+  name: string,
+  fallback: Fallback<T>,
+  schemes: readonly string[],
+  about: Doc,
+): Setting<string | T> {
+  const accepts = `URL (${schemes.map((scheme) => `${scheme}://`).join(', ')})`;
+  return defineSetting<string | T>(name, accepts, fallback, about, (value) => {
+    const parsed = parseUrl(value, schemes);
+    return parsed.ok ? ok(value) : parsed;
+  });
+}
+
+const ENCODE = 'percent-encode special characters of the password (@ is %40, : is %3A, / is %2F, # is %23, % is %25)';
+
+/** May hold a password, so it is a Secret; prints as the URL without credentials. */
+export function redisUrl(name: string, fallback: string, about: Doc): Setting<Secret> {
+  const seal = (value: string) => new Secret(value, maskUrlCredentials(value));
+  const accepts = 'URL (redis://, rediss://)';
+  return defineSetting<Secret>(name, accepts, always(seal(fallback)), about, (value) => {
+    const parsed = parseUrl(value, ['redis', 'rediss']);
+    if (!parsed.ok) return refuse(`${parsed.problem}; ${ENCODE}`);
+    const { username, password, pathname, search, hash } = parsed.value;
+    // A raw `#`, `/` or `?` in a password ends the authority early: the rest shows up in the later parts of the URL.
+    if (hash !== '' || search.includes('@') || !/^(\/\d{0,5})?$/.test(pathname)) {
+      return refuse(`got a URL of ${shapeOf(value)} with more than host, port and database number; ${ENCODE}`);
+    }
+    if (/pass|user/i.test(search))
+      return refuse('got credentials behind "?"; put them before the host: redis://user:password@host');
+    try {
+      decodeURIComponent(username);
+      decodeURIComponent(password);
+    } catch {
+      return refuse(`got a URL of ${shapeOf(value)} with a stray % in its credentials; ${ENCODE}`);
+    }
+    return ok(seal(value));
+  });
+}
+
+function parseUrl(value: string, schemes: readonly string[]): Parsed<URL> {
+  const remedy = `set a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`;
+  if (/\s/.test(value)) return refuse(`got ${shapeOf(value)} with white space inside; ${remedy}`);
+  if (!schemes.some((scheme) => value.toLowerCase().startsWith(`${scheme}://`))) {
+    return refuse(`got ${shapeOf(value)} with another beginning; ${remedy}`);
+  }
+  if (!URL.canParse(value)) return refuse(`got ${shapeOf(value)} that are no valid URL; ${remedy}`);
+  const parsed = new URL(value);
+  return parsed.hostname === '' && !schemes.includes('file')
+    ? refuse(`got a URL without a host; ${remedy}`)
+    : ok(parsed);
+}
+
+/** `host:port` and `[v6]:port`, comma-separated; gRPC targets also `dns:///name:port` and `unix:/path`. */
+export type ListKind = 'brokers' | 'grpc';
+
+export function hostList<T extends readonly string[] | undefined>(
+  name: string,
+  kind: ListKind,
+  fallback: Fallback<T>,
+  about: Doc,
+): Setting<readonly string[] | T> {
+  const accepts = kind === 'grpc' ? 'comma list of host:port, dns:///name:port, unix:/path' : 'comma list of host:port';
+  return defineSetting<readonly string[] | T>(name, accepts, fallback, about, (value) => {
+    const entries = value.split(',').map((entry) => entry.trim());
+    for (const [index, entry] of entries.entries()) {
+      const problem = hostProblem(entry, kind);
+      if (problem !== undefined) return refuse(`entry ${index + 1} of ${entries.length} ${problem}; set a ${accepts}`);
+    }
+    return ok(Object.freeze(entries));
+  });
+}
+
+const HOST = /^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?$/;
+
+function hostProblem(entry: string, kind: ListKind): string | undefined {
+  if (entry === '') return 'is empty (a comma too many?)';
+  if (kind === 'grpc' && /^unix:(\/\/)?\/./.test(entry)) return undefined;
+  const target = kind === 'grpc' ? entry.replace(/^dns:\/\/\/(?=[^/])/, '') : entry;
+  if (target.includes('://')) return 'has a scheme (http:// and the like): leave it out';
+  if (target.includes('@')) return 'has an "@": credentials have their own settings';
+  const bracketed = /^\[([0-9a-fA-F:.%\w]+)\]:(\d{1,5})$/.exec(target);
+  if (bracketed !== null) return portProblem(bracketed[2]);
+  const parts = target.split(':');
+  if (parts.length > 2) return 'has several colons: write an IPv6 address in brackets, [::1]:9092';
+  if (!HOST.test(parts[0] ?? '')) return 'has no valid host name';
+  return portProblem(parts[1]);
+}
+
+function portProblem(port: string | undefined): string | undefined {
+  if (port === undefined || port === '') return 'has no port';
+  return /^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535
+    ? undefined
+    : 'has a port outside 1–65535';
+}

@@ -1,0 +1,111 @@
+/**
+ * The configuration of each program: which sections it reads and the rules between them. Each reads the whole
+ * environment once and reports every problem at once.
+ */
+import { homedir, hostname } from 'node:os';
+import { allSettings } from './catalogue.ts';
+import { type Env, EnvReader } from './env-reader.ts';
+import { type ReadFile, readTextFile } from './file-types.ts';
+import { deepFreeze } from './freeze.ts';
+import { type InferenceConfig, readInference } from './sections/inference.ts';
+import { type KafkaConfig, readKafka } from './sections/kafka.ts';
+import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
+import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
+import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
+import { readShm, type ShmConfig } from './sections/shm.ts';
+import { readSink, type SinkConfig } from './sections/sink.ts';
+import type { PoolType } from './setting.ts';
+import { unknownNameWarnings } from './unknown-names.ts';
+
+/** What is true of the machine rather than of the deployment; tests give their own. */
+export type Machine = {
+  readonly hostName: string;
+  readonly homeDir: string;
+  readonly nowMs: number;
+  readonly readFile: ReadFile;
+};
+
+export function thisMachine(): Machine {
+  return { hostName: hostname(), homeDir: homedir(), nowMs: Date.now(), readFile: readTextFile };
+}
+
+export type Warnings = { readonly warnings: readonly string[] };
+
+export type WorkerConfig = Warnings &
+  IdentityConfig & {
+    readonly pool: PoolType;
+    readonly server: ServerConfig;
+    readonly inference: InferenceConfig;
+    readonly shm: ShmConfig;
+    readonly kafka: KafkaConfig;
+    readonly sink: SinkConfig;
+    readonly pipeline: PipelineConfig;
+    readonly platform: PlatformConfig;
+  };
+
+/** The ingest worker serves pool C whatever the general default is; another pool on it is a deployment mistake. */
+export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): WorkerConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { server, identity } = readServer(read, machine.hostName);
+  const chosen = read.isSet(serverSettings.poolType) ? read.read(serverSettings.poolType) : read.pool;
+  read.rule(
+    chosen === read.pool,
+    [serverSettings.poolType],
+    `is ${chosen}, and the ingest worker serves batch_ingestion; unset it or set batch_ingestion`,
+  );
+  const kafka = readKafka(read);
+  const shm = readShm(read);
+  const config = {
+    pool: read.pool,
+    ...identity,
+    server,
+    inference: readInference(read),
+    shm,
+    kafka,
+    sink: readSink(read),
+    pipeline: readPipeline(read, { kafka, shm }),
+    platform: readPlatform(read),
+  };
+  return finish(read, config);
+}
+
+export type ProduceConfig = Warnings & IdentityConfig & { readonly kafka: KafkaConfig };
+
+/** `produce` reads how to reach the brokers and nothing else; options of the command line come before. */
+export function readProduceConfig(
+  env: Env,
+  options: { readonly brokersElsewhere?: boolean } = {},
+  machine: Machine = thisMachine(),
+): ProduceConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  return finish(read, { ...identity, kafka: readKafka(read, options) });
+}
+
+export type EngineConfig = Warnings &
+  IdentityConfig & {
+    /** Folder for fetched models; created on first use. */
+    readonly cacheDir: string;
+    readonly shmBasePath: string;
+  };
+
+export function readEngineConfig(env: Env, machine: Machine = thisMachine()): EngineConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  return finish(read, {
+    ...identity,
+    cacheDir: readCacheDir(read, machine.homeDir),
+    shmBasePath: readShm(read).basePath,
+  });
+}
+
+function openReader(env: Env, machine: Machine, pool: PoolType): EnvReader {
+  return new EnvReader(env, { pool, nowMs: machine.nowMs, readFile: machine.readFile });
+}
+
+function finish<T>(read: EnvReader, config: T): T & Warnings {
+  const names = allSettings.map((setting) => setting.name);
+  for (const warning of unknownNameWarnings(read.variableNames, names)) read.warn(warning);
+  read.finish();
+  return deepFreeze({ ...config, warnings: read.warnings });
+}

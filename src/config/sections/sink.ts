@@ -1,0 +1,96 @@
+/** Where vectors are stored. Each store has its own settings; those of the others are checked and otherwise ignored. */
+import { redisUrl } from '../address-types.ts';
+import type { EnvReader } from '../env-reader.ts';
+import { path } from '../file-types.ts';
+import { boolean, choice, text } from '../leaf-types.ts';
+import type { Secret } from '../secret.ts';
+import { always, unset } from '../setting.ts';
+
+export const sinkKinds = ['lancedb', 'redis', 'memory'] as const;
+const vectorDtypes = ['FP16', 'FP32'] as const;
+
+export const sinkSettings = {
+  kind: choice('RAG_SERVING_SINK', sinkKinds, always('lancedb'), {
+    doc: 'Vector store. lancedb is embedded and needs no server; memory forgets everything and is for tests and benchmarks.',
+  }),
+  storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
+  lancedbPath: path('RAG_SERVING_LANCEDB_PATH', always('./data/lancedb'), {
+    doc: 'Folder (or object-store URI) of the LanceDB database. One worker writes to one folder.',
+  }),
+  lancedbTable: text(
+    'RAG_SERVING_LANCEDB_TABLE',
+    always('chunks'),
+    { doc: 'LanceDB table.' },
+    { test: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, says: '1–128 letters, digits, underscores, dots or hyphens' },
+  ),
+  redisUrl: redisUrl('RAG_SERVING_REDIS_URL', 'redis://localhost:6379', {
+    doc: 'Redis of the sink and of durable retries: redis://user:password@host:port/database, rediss:// for TLS. Special characters of the password are percent-encoded.',
+  }),
+  redisCaPath: path('RAG_SERVING_REDIS_CA_CERT_PATH', unset, {
+    doc: 'PEM file of the authorities that signed the certificate of Redis (rediss:// only).',
+    defaultNote: 'the authorities that Node brings',
+  }),
+  redisKeyPrefix: text(
+    'RAG_SERVING_REDIS_KEY_PREFIX',
+    always('rag:chunk:'),
+    { doc: 'Beginning of every key; one prefix is one collection.' },
+    { test: /^[\x21-\x7e]{1,128}$/, says: '1–128 visible ASCII characters without spaces' },
+  ),
+  redisVectorDtype: choice('RAG_SERVING_REDIS_VECTOR_DTYPE', vectorDtypes, always('FP16'), {
+    doc: 'Elements of the vector blob; as the vector index of your Redis expects it.',
+  }),
+} as const;
+
+export type RedisSinkConfig = {
+  readonly kind: 'redis';
+  readonly url: Secret;
+  readonly caPath: string | undefined;
+  readonly keyPrefix: string;
+  readonly vectorDtype: (typeof vectorDtypes)[number];
+  readonly storeText: boolean;
+};
+
+export type LancedbSinkConfig = {
+  readonly kind: 'lancedb';
+  readonly path: string;
+  readonly table: string;
+  readonly storeText: boolean;
+};
+
+export type MemorySinkConfig = { readonly kind: 'memory'; readonly storeText: boolean };
+
+export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | MemorySinkConfig;
+
+export function readSink(read: EnvReader): SinkConfig {
+  const all = sinkSettings;
+  const value = read.section(all);
+  const { storeText } = value;
+  const usesTls = /^rediss:/i.test(value.redisUrl.reveal());
+  read.rule(
+    value.redisCaPath === undefined || usesTls,
+    [all.redisCaPath, all.redisUrl],
+    `is set while ${all.redisUrl.name} is not rediss://; use rediss:// or unset it`,
+  );
+  if (value.redisCaPath !== undefined && usesTls) {
+    const none = { certPath: undefined, keyPath: undefined };
+    read.tlsFiles(
+      { caPath: value.redisCaPath, ...none },
+      { caPath: all.redisCaPath, certPath: all.redisCaPath, keyPath: all.redisCaPath },
+    );
+  }
+  switch (value.kind) {
+    case 'lancedb':
+      return { kind: 'lancedb', path: value.lancedbPath, table: value.lancedbTable, storeText };
+    case 'redis':
+      return {
+        kind: 'redis',
+        url: value.redisUrl,
+        caPath: value.redisCaPath,
+        keyPrefix: value.redisKeyPrefix,
+        vectorDtype: value.redisVectorDtype,
+        storeText,
+      };
+    case 'memory':
+      return { kind: 'memory', storeText };
+  }
+}

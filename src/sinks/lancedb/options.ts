@@ -1,0 +1,52 @@
+/** What the LanceDB sink can be told, with its defaults; checked before anything is opened. */
+import { ServingError } from '../../errors.ts';
+
+export type LanceDbSinkOptions = {
+  /** Folder, or an address that LanceDB knows (`s3://bucket/path`). RAG_SERVING_LANCEDB_PATH */
+  readonly uri: string;
+  /** Table name: the collection. RAG_SERVING_LANCEDB_TABLE */
+  readonly table: string;
+  /** Passed to LanceDB's object store; holds secrets, never shown. */
+  readonly storageOptions?: Readonly<Record<string, string>>;
+  readonly allowMixedFingerprints?: boolean;
+  /** Queued writes are merged into one commit up to this many rows. */
+  readonly maxGroupRows?: number;
+  /** Small fragments that make a compaction due. */
+  readonly compactAfterCommits?: number;
+  /** Versions older than this are removed at compaction; a reader may look at one for so long. */
+  readonly keepVersionsMs?: number;
+  /** How long a caller waits for one write, compaction before it included. */
+  readonly writeTimeoutMs?: number;
+  readonly closeTimeoutMs?: number;
+};
+
+export type ResolvedLanceDbOptions = Required<Omit<LanceDbSinkOptions, 'storageOptions'>> &
+  Pick<LanceDbSinkOptions, 'storageOptions'>;
+
+/** What LanceDB itself allows; it panics on anything else. */
+const TABLE_NAME = /^[A-Za-z0-9_.-]{1,200}$/;
+
+export function resolveLanceDbOptions(options: LanceDbSinkOptions): ResolvedLanceDbOptions {
+  if (options.uri.trim() === '') throw new ServingError('CONFIG_INVALID', 'RAG_SERVING_LANCEDB_PATH is empty');
+  if (!TABLE_NAME.test(options.table)) {
+    throw new ServingError(
+      'CONFIG_INVALID',
+      `RAG_SERVING_LANCEDB_TABLE has ${options.table.length} characters; it must be 1 to 200 letters, digits, "_", "-" or "."`,
+    );
+  }
+  return {
+    maxGroupRows: 2_048,
+    compactAfterCommits: 32,
+    keepVersionsMs: 30_000,
+    writeTimeoutMs: 60_000,
+    closeTimeoutMs: 5_000,
+    allowMixedFingerprints: false,
+    ...options,
+    uri: options.uri.trim(),
+  };
+}
+
+/** True for a folder of this machine. */
+export function isLocal(uri: string): boolean {
+  return !/^[a-z][a-z0-9+.-]*:\/\//i.test(uri);
+}

@@ -1,0 +1,205 @@
+/**
+ * Sink on LanceDB: a table on this machine's disk or in an object store, no server.
+ *
+ * One process writes a table (table-writer.ts tells why and notices a second one); any number may read it.
+ */
+import { resolve } from 'node:path';
+import type { Connection, Table } from '@lancedb/lancedb';
+import type { Schema } from 'apache-arrow';
+import type { Clock } from '../../clock.ts';
+import { maskUrlCredentials } from '../../config/url-masking.ts';
+import { ServingError } from '../../errors.ts';
+import type { VectorContract } from '../../kserve/contract.ts';
+import type { Deletion } from '../../records/chunk.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { bounded, throwIfAborted } from '../bounded.ts';
+import { contractMismatch } from '../contract-check.ts';
+import { screenRows } from '../row-check.ts';
+import { checkQuery } from '../similarity.ts';
+import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import { translateLanceDbError } from './errors.ts';
+import { prepareFolder } from './folder.ts';
+import { type LanceDbLibrary, loadLanceDb } from './library.ts';
+import { isLocal, type LanceDbSinkOptions, type ResolvedLanceDbOptions, resolveLanceDbOptions } from './options.ts';
+import { arrowToHits, arrowToRows, HIT_COLUMNS } from './rows.ts';
+import { KEY_COLUMN, missingColumns, storedContract, tableSchema } from './schema.ts';
+import { isIn, slices } from './sql.ts';
+import { IDS_PER_FILTER, TableWriter } from './table-writer.ts';
+
+type Opened = {
+  readonly connection: Connection;
+  readonly table: Table;
+  readonly writer: TableWriter;
+  readonly contract: VectorContract;
+};
+
+export class LanceDbSink implements Sink {
+  readonly name = 'lancedb';
+  readonly #options: ResolvedLanceDbOptions;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #where: string;
+  #opened: Opened | undefined;
+  #closed = false;
+
+  constructor(options: LanceDbSinkOptions, log: Log, clock: Clock) {
+    this.#options = resolveLanceDbOptions(options);
+    this.#log = log;
+    this.#clock = clock;
+    this.#where = isLocal(this.#options.uri) ? resolve(this.#options.uri) : maskUrlCredentials(this.#options.uri);
+  }
+
+  async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
+    throwIfAborted(signal, 'opening LanceDB');
+    if (this.#closed || this.#opened) {
+      throw new ServingError('ARGUMENT_INVALID', `the LanceDB sink is ${this.#closed ? 'closed' : 'open already'}`);
+    }
+    const { lancedb, arrow } = loadLanceDb();
+    let connection: Connection | undefined;
+    try {
+      if (isLocal(this.#options.uri)) await prepareFolder(this.#where);
+      // Interval 0: each read sees the newest commit, also of another process.
+      connection = await lancedb.connect(this.#options.uri, {
+        readConsistencyInterval: 0,
+        ...(this.#options.storageOptions && { storageOptions: { ...this.#options.storageOptions } }),
+      });
+      const schema = tableSchema(arrow, contract);
+      const table = await openOrCreate(connection, this.#options.table, schema);
+      this.#checkTable(await table.schema(), schema, contract);
+      await ensureKeyIndex(lancedb, table);
+      const writer = await TableWriter.start({
+        table,
+        arrow,
+        schema,
+        contract,
+        options: this.#options,
+        where: this.#where,
+        log: this.#log,
+        clock: this.#clock,
+      });
+      this.#opened = { connection, table, writer, contract };
+    } catch (error) {
+      connection?.close();
+      throw translateLanceDbError(error, 'opening LanceDB', this.#where);
+    }
+  }
+
+  async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
+    const { writer, contract } = this.#require();
+    throwIfAborted(signal, 'LanceDB write');
+    const screened = screenRows(rows, contract);
+    if (screened.accepted.length === 0) return screened.complete([]);
+    const outcomes = await bounded(
+      writer.write(screened.accepted),
+      this.#options.writeTimeoutMs,
+      'LanceDB write',
+      signal,
+    );
+    return screened.complete(outcomes);
+  }
+
+  async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
+    const { writer } = this.#require();
+    throwIfAborted(signal, 'LanceDB deletion');
+    if (deletions.length === 0) return [];
+    return bounded(writer.remove(deletions), this.#options.writeTimeoutMs, 'LanceDB deletion', signal);
+  }
+
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.#read('ping', ({ table }) => table.version(), signal);
+  }
+
+  count(signal?: AbortSignal): Promise<number> {
+    return this.#read('count', ({ table }) => table.countRows(), signal);
+  }
+
+  search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+    return this.#read(
+      'search',
+      async ({ table, contract }) => {
+        checkQuery(vector, limit, contract);
+        const query = table.vectorSearch(vector).column('vector').distanceType('cosine');
+        return arrowToHits(await query.limit(limit).select(HIT_COLUMNS).toArrow());
+      },
+      signal,
+    );
+  }
+
+  fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
+    return this.#read(
+      'fetch',
+      async ({ table }) => {
+        const rows = new Map<string, StoredRow>();
+        for (const ids of slices(chunkIds, IDS_PER_FILTER)) {
+          for (const row of arrowToRows(await table.query().where(isIn(KEY_COLUMN, ids)).toArrow()))
+            rows.set(row.chunkId, row);
+        }
+        return chunkIds.flatMap((id) => rows.get(id) ?? []);
+      },
+      signal,
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened === undefined) return;
+    try {
+      await bounded(opened.writer.idle(), this.#options.closeTimeoutMs, 'closing LanceDB');
+    } catch (error) {
+      this.#log.warn('LanceDB closed with writes under way', { err: error });
+    }
+    opened.table.close();
+    opened.connection.close();
+  }
+
+  async #read<T>(what: string, query: (opened: Opened) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const opened = this.#require();
+    throwIfAborted(signal, `LanceDB ${what}`);
+    try {
+      return await bounded(query(opened), this.#options.writeTimeoutMs, `LanceDB ${what}`, signal);
+    } catch (error) {
+      throw translateLanceDbError(error, `LanceDB ${what}`, this.#where);
+    }
+  }
+
+  #require(): Opened {
+    if (this.#opened !== undefined) return this.#opened;
+    throw new ServingError('SINK_UNAVAILABLE', `the LanceDB sink is ${this.#closed ? 'closed' : 'not open'}`);
+  }
+
+  #checkTable(actual: Schema, expected: Schema, contract: VectorContract) {
+    const collection = `LanceDB table "${this.#options.table}" at ${this.#where}`;
+    const stored = storedContract(actual);
+    const missing = missingColumns(expected, actual);
+    if (stored === undefined || missing.length > 0) {
+      throw new ServingError(
+        'SINK_SCHEMA_MISMATCH',
+        `${collection} was not made by rag-serving${missing.length > 0 ? ` (columns missing: ${missing.join(', ')})` : ''}: name another one in RAG_SERVING_LANCEDB_TABLE`,
+      );
+    }
+    const name = { collection, setting: 'RAG_SERVING_LANCEDB_TABLE' };
+    const mismatch = contractMismatch(stored, contract, name, this.#options.allowMixedFingerprints);
+    if (mismatch !== undefined) throw mismatch;
+  }
+}
+
+/** LanceDB's own "create unless it is there" also refuses a table whose metadata differ, before we could say what differs. */
+async function openOrCreate(connection: Connection, name: string, schema: Schema): Promise<Table> {
+  if ((await connection.tableNames({ limit: 1_000_000 })).includes(name)) return connection.openTable(name);
+  try {
+    return await connection.createEmptyTable(name, schema);
+  } catch (error) {
+    // Another worker may have made it in between.
+    return connection.openTable(name).catch(() => Promise.reject(error));
+  }
+}
+
+/** Without an index each write would scan all ids: a price that grows with the table. */
+async function ensureKeyIndex(lancedb: LanceDbLibrary, table: Table): Promise<void> {
+  const indexed = (await table.listIndices()).some(
+    (index) => index.columns.length === 1 && index.columns[0] === KEY_COLUMN,
+  );
+  if (!indexed) await table.createIndex(KEY_COLUMN, { config: lancedb.Index.btree() });
+}

@@ -1,0 +1,57 @@
+/**
+ * What a store with one writer must do for a call: decided before anything is written, by `isNewerRevision`. Pure.
+ *
+ * Rows are taken in the order of the call, so a chunk id that comes twice ends as if the rows had been written one by
+ * one; only the last winner is written at all, because a multi-row upsert must not hold a key twice.
+ */
+import type { Deletion } from '../records/chunk.ts';
+import { isNewerRevision, type Revision } from './revision.ts';
+import type { RowOutcome, SinkRow } from './sink.ts';
+
+export type WritePlan = {
+  /** One row a chunk id: what the store must hold afterwards. */
+  readonly winners: readonly SinkRow[];
+  /** True when a winner takes the place of a stored row. */
+  readonly replaces: boolean;
+  readonly outcomes: readonly RowOutcome[];
+};
+
+/** `stored`: revision by chunk id of those rows that the store holds. */
+export function planWrite(rows: readonly SinkRow[], stored: ReadonlyMap<string, Revision>): WritePlan {
+  const winnerAt = new Map<string, number>();
+  const outcomes: RowOutcome[] = rows.map((row, index) => {
+    const earlier = winnerAt.get(row.chunkId);
+    const current = earlier === undefined ? stored.get(row.chunkId) : rows[earlier];
+    if (current !== undefined && !isNewerRevision(row, current)) return { kind: 'superseded' };
+    winnerAt.set(row.chunkId, index);
+    return { kind: 'stored' };
+  });
+  for (const [index, row] of rows.entries()) {
+    if (outcomes[index]?.kind === 'stored' && winnerAt.get(row.chunkId) !== index)
+      outcomes[index] = { kind: 'superseded' };
+  }
+  return {
+    winners: [...winnerAt.values()].map((index) => rows[index]!),
+    replaces: [...winnerAt.keys()].some((id) => stored.has(id)),
+    outcomes,
+  };
+}
+
+export type StoredKey = Revision & { readonly chunkId: string; readonly documentId: string };
+
+export type RemovalPlan = { readonly chunkIds: readonly string[]; readonly outcomes: readonly RowOutcome[] };
+
+/**
+ * A tombstone is a revision like any other: it leaves alone what was written by a later message of its partition, so
+ * that reading the log again cannot delete what came after. `superseded` when it found rows and may delete none.
+ */
+export function planRemoval(deletions: readonly Deletion[], stored: readonly StoredKey[]): RemovalPlan {
+  const doomed = new Set<string>();
+  const outcomes = deletions.map((deletion): RowOutcome => {
+    const named = stored.filter((key) => (deletion.scope === 'chunk' ? key.chunkId : key.documentId) === deletion.id);
+    const older = named.filter((key) => isNewerRevision({ version: undefined, source: deletion.source }, key));
+    for (const key of older) doomed.add(key.chunkId);
+    return { kind: named.length > 0 && older.length === 0 ? 'superseded' : 'stored' };
+  });
+  return { chunkIds: [...doomed], outcomes };
+}

@@ -1,0 +1,23 @@
+/** Key names of one collection: everything it owns begins with its prefix. */
+
+export type RedisKeys = {
+  readonly prefix: string;
+  /** Hash: the vector contract, and `rows`, the number of chunks. */
+  readonly meta: string;
+  /** Matches every chunk key. */
+  readonly chunkPattern: string;
+  /** Hash of one chunk. */
+  chunk(id: string): string;
+  /** Set of the chunk ids of one document. */
+  document(id: string): string;
+};
+
+export function redisKeys(prefix: string): RedisKeys {
+  return {
+    prefix,
+    meta: `${prefix}meta`,
+    chunkPattern: `${prefix.replace(/[\\*?[\]]/g, '\\$&')}chunk:*`,
+    chunk: (id) => `${prefix}chunk:${id}`,
+    document: (id) => `${prefix}doc:${id}`,
+  };
+}

@@ -1,0 +1,9 @@
+import { systemClock } from '../../src/clock.ts';
+import { createSink } from '../../src/sinks/registry.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
+import { describeSinkContract } from './sink-contract.ts';
+
+describeSinkContract('memory', {
+  durable: false,
+  create: () => createSink({ name: 'memory' }, silentLog, systemClock),
+});

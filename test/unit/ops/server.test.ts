@@ -1,0 +1,207 @@
+import { Agent, get as httpGet, request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { isServingError } from '../../../src/errors.ts';
+import type { Phase } from '../../../src/lifecycle/phase.ts';
+import { type OpsServer, type OpsServerOptions, startOpsServer } from '../../../src/ops/server.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+
+const open: OpsServer[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+async function start(more: Partial<OpsServerOptions> = {}): Promise<OpsServer> {
+  const server = await startOpsServer({
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: undefined,
+    snapshot: () => ({ phase: 'running', checks: [{ name: 'kafka', ok: true, reason: undefined, sinceMs: 0 }] }),
+    metrics: createMetrics({ pool: 'batch_ingestion' }),
+    redact: (text) => text,
+    ...more,
+  });
+  open.push(server);
+  return server;
+}
+
+type Answer = { status: number; headers: Record<string, unknown>; body: string };
+
+function fetchRaw(port: number, path: string, headers: string[] = [], method = 'GET', agent?: Agent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const all = ['host', `127.0.0.1:${port}`, ...headers];
+    const options = { host: '127.0.0.1', port, path, method, headers: all, ...(agent === undefined ? {} : { agent }) };
+    const sent = httpRequest(options, (response) => {
+      let body = '';
+      response.on('data', (part) => (body += part));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+describe('readiness and liveness', () => {
+  it('liveness stays 200, readiness turns 503, metrics go on during a drain (L08)', async () => {
+    let phase: Phase = 'running';
+    const { port } = await start({
+      snapshot: () => ({ phase, checks: [{ name: 'kafka', ok: true, reason: undefined, sinceMs: 0 }] }),
+    });
+    const statuses = async () =>
+      Promise.all(['/healthz', '/ready', '/metrics'].map(async (path) => (await fetchRaw(port, path)).status));
+    expect(await statuses()).toEqual([200, 200, 200]);
+    phase = 'draining';
+    expect(await statuses()).toEqual([200, 503, 200]);
+  });
+
+  it('names the failing check, its reason and since when', async () => {
+    const { port } = await start({
+      snapshot: () => ({
+        phase: 'running',
+        checks: [{ name: 'sink', ok: false, reason: 'redis://u:[redacted]@h refused', sinceMs: 1_000 }],
+      }),
+      redact: (text) => text.replace('refused', 'REFUSED'),
+    });
+    const answer = await fetchRaw(port, '/ready');
+    expect(answer.status).toBe(503);
+    expect(JSON.parse(answer.body)).toEqual({
+      status: 'not_ready',
+      phase: 'running',
+      checks: [
+        { name: 'sink', ok: false, reason: 'redis://u:[redacted]@h REFUSED', since: '1970-01-01T00:00:01.000Z' },
+      ],
+    });
+  });
+
+  it('is not ready when the snapshot itself fails', async () => {
+    const { port } = await start({
+      snapshot: () => {
+        throw new Error('SENTINEL');
+      },
+    });
+    const answer = await fetchRaw(port, '/ready');
+    expect(answer.status).toBe(503);
+    expect(answer.body).not.toContain('SENTINEL');
+  });
+});
+
+describe('access to /metrics (M07)', () => {
+  const right = [
+    ['Authorization', 'Bearer s3cret'],
+    ['Authorization', 'bearer s3cret'],
+    ['Authorization', 'BEARER  s3cret'],
+    ['X-API-Key', 's3cret'],
+    ['x-api-key', 's3cret', 'authorization', 'Bearer s3cret'],
+  ];
+  const wrong = [
+    [],
+    ['Authorization', 'Basic s3cret'],
+    ['Authorization', 'Bearer S3CRET'],
+    ['Authorization', 'Bearer s3cre'],
+    ['Authorization', 'Bearer s3cretX'],
+    ['Authorization', 'Bearer '],
+    ['Authorization', 's3cret'],
+    ['Authorization', 'Bearer s3cret', 'Authorization', 'Bearer s3cret'],
+    ['Authorization', 'Bearer s3cret', 'Authorization', 'Bearer wrong'],
+    ['X-API-Key', 's3cret', 'Authorization', 'Bearer wrong'],
+    ['X-API-Key', ''],
+    ['Authorization', `Bearer ${'x'.repeat(100_000)}`],
+  ];
+  for (const headers of right) {
+    it(`lets in ${headers.join(' ')}`, async () => {
+      const { port } = await start({ apiKey: 's3cret' });
+      const answer = await fetchRaw(port, '/metrics', headers);
+      expect(answer.status).toBe(200);
+      expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+    });
+  }
+  for (const headers of wrong) {
+    it(`refuses ${headers.join(' ').slice(0, 60) || 'no credentials'}`, async () => {
+      const { port } = await start({ apiKey: 's3cret' });
+      const answer = await fetchRaw(port, '/metrics', headers);
+      expect(answer.status).toBe(401);
+      expect(answer.headers['www-authenticate']).toMatch(/^Bearer/);
+      expect(answer.body).not.toContain('s3cret');
+    });
+  }
+
+  it('keeps the health routes open', async () => {
+    const { port } = await start({ apiKey: 's3cret' });
+    expect((await fetchRaw(port, '/healthz')).status).toBe(200);
+    expect((await fetchRaw(port, '/ready')).status).toBe(200);
+  });
+});
+
+describe('unknown requests', () => {
+  it('200 unknown URLs and odd methods change no series and are not quoted (M06)', async () => {
+    const metrics = createMetrics({ pool: 'batch_ingestion' });
+    const { port } = await start({ metrics });
+    const namesOf = async () => (await metrics.render()).split('\n').map((line) => line.split(' ')[0]);
+    const before = await namesOf();
+    const methods = ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'LOCK', 'PURGE', 'SEARCH', 'REPORT'];
+    for (let index = 0; index < 200; index++) {
+      const answer = await fetchRaw(port, `/x/${index}`, [], methods[index % methods.length]);
+      expect(answer.status).toBe(404);
+      expect(answer.body).not.toContain(`/x/${index}`);
+      expect(JSON.parse(answer.body).error.code).toBe('not_found');
+    }
+    expect(await namesOf()).toEqual(before);
+  });
+
+  it('answers a malformed URL in the same schema, without quoting it', async () => {
+    const { port } = await start();
+    const answer = await fetchRaw(port, '/%E0%A4%A/SENTINEL');
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.body).error.code).toBe('bad_request');
+    expect(answer.body).not.toContain('SENTINEL');
+  });
+
+  it('hides why a scrape failed', async () => {
+    const broken = { contentType: 'text/plain', render: () => Promise.reject(new Error('pw-SENTINEL')) };
+    const { port } = await start({ metrics: broken });
+    const answer = await fetchRaw(port, '/metrics');
+    expect(answer.status).toBe(500);
+    expect(answer.body).not.toContain('SENTINEL');
+  });
+});
+
+describe('closing and binding', () => {
+  it('an idle keep-alive connection does not hold close', async () => {
+    const server = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await fetchRaw(server.port, '/healthz', [], 'GET', agent);
+    const began = performance.now();
+    await server.close();
+    await server.close();
+    expect(performance.now() - began).toBeLessThan(900);
+    agent.destroy();
+  });
+
+  it('a scrape that never ends is cut off', async () => {
+    const server = await start({ metrics: { contentType: 'text/plain', render: () => new Promise(() => {}) } });
+    const ended = new Promise((resolve) => {
+      httpGet({ host: '127.0.0.1', port: server.port, path: '/metrics' }).on('error', resolve);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await server.close();
+    expect(await ended).toBeInstanceOf(Error);
+  });
+
+  it('starts again after it was closed, in the same process (M12)', async () => {
+    const first = await start();
+    await first.close();
+    const second = await start();
+    expect((await fetchRaw(second.port, '/metrics')).status).toBe(200);
+  });
+
+  it('a taken port names the setting', async () => {
+    const other = createServer();
+    const port = await new Promise<number>((resolve) => {
+      other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port));
+    });
+    const failure = await start({ port }).catch((error: unknown) => error);
+    other.close();
+    expect(isServingError(failure, 'CONFIG_INVALID')).toBe(true);
+    expect(String(failure)).toMatch(/port is taken; set another RAG_SERVING_SERVER_PORT/);
+  });
+});

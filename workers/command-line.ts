@@ -1,0 +1,75 @@
+/**
+ * The one command line. A command's module is loaded only when it is the one that was asked for, so that `--help` is
+ * instant and `produce` needs no ONNX runtime.
+ */
+import { Command, CommanderError } from 'commander';
+import type { Env } from '../src/config/env-reader.ts';
+import { EXIT_CODES_HELP, exitCodeOf, exitCodes } from './exit-codes.ts';
+import { printError } from './print-error.ts';
+
+type Register = (program: Command, env: Env) => void;
+type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<Register> };
+
+/** In the order of the help. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'worker',
+    summary: 'read chunks from Kafka, embed them, store the vectors, then commit',
+    load: async () => (await import('./worker.ts')).registerWorkerCommand,
+  },
+  {
+    name: 'engine',
+    summary: 'serve a small model over KServe v2 gRPC with shared memory, for machines without Triton',
+    load: async () => (await import('./engine.ts')).registerEngineCommand,
+  },
+  {
+    name: 'produce',
+    summary: 'send NDJSON chunks, or folders of .md and .txt cut into chunks, to the topic',
+    load: async () => (await import('./produce.ts')).registerProduceCommand,
+  },
+];
+
+export type CommandLine = {
+  readonly args: readonly string[];
+  readonly env: Env;
+  readonly version: string;
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+};
+
+/** Resolves with the exit code; a command that ended well may have set `process.exitCode` itself, then undefined. */
+export async function runCommandLine(line: CommandLine): Promise<number | undefined> {
+  const args = line.args[0] === 'help' ? [...line.args.slice(1), '--help'] : [...line.args];
+  try {
+    const program = await buildProgram(args[0], line);
+    await program.parseAsync(args, { from: 'user' });
+    return undefined;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    printError(error, line.env, line.stderr);
+    return exitCodeOf(error);
+  }
+}
+
+async function buildProgram(
+  asked: string | undefined,
+  { env, version, stdout, stderr }: CommandLine,
+): Promise<Command> {
+  const program = new Command('rag-serving')
+    .description('Text chunks from Kafka through a GPU model into a vector store without losing one.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help for a command')
+    .addHelpText('after', `\nSettings are environment variables: see .env.example.\n${EXIT_CODES_HELP}`)
+    .showHelpAfterError('(see --help)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+    });
+  for (const { name, summary, load } of commands) {
+    if (name === asked) (await load())(program, env);
+    else program.command(name).description(summary);
+  }
+  return program;
+}

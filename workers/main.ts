@@ -1,0 +1,42 @@
+#!/usr/bin/env node
+/** The program `rag-serving`: hands the process to the command line, and its answer to the shell. */
+import { readFileSync } from 'node:fs';
+import { runCommandLine } from './command-line.ts';
+import { exitCodes } from './exit-codes.ts';
+import { printError } from './print-error.ts';
+
+/** What a command left open (a socket, a pool) may close by itself for so long; then the process ends all the same. */
+const LINGER_MS = 2_000;
+
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    // State is unknown from here on: no drain, no commit. What was not committed is read again.
+    printError(error, process.env, process.stderr);
+    process.exit(exitCodes.failed);
+  });
+}
+// A reader that went away (`| head`) is no reason to stop the work.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
+const code = await runCommandLine({
+  args: process.argv.slice(2),
+  env: process.env,
+  version: packageVersion(),
+  stdout: process.stdout,
+  stderr: process.stderr,
+});
+if (code !== undefined) process.exitCode = code;
+setTimeout(() => process.exit(), LINGER_MS).unref();
+
+/** From sources the package is one folder up, from dist two. */
+function packageVersion(): string {
+  for (const path of ['../package.json', '../../package.json', '../../../package.json']) {
+    try {
+      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
+      if (name === 'rag-inference-serving') return String(version);
+    } catch {
+      // Not here: one folder further up.
+    }
+  }
+  return 'unknown';
+}

@@ -1,0 +1,37 @@
+/**
+ * SIGTERM and SIGINT of a program: the first asks it to stop, every further one asks it to hurry. None of them ends the
+ * process: a commit is never cut in half by an impatient second signal.
+ */
+export type StopSignals = {
+  /** Aborts at the first signal. */
+  readonly stopping: AbortSignal;
+  /** The signal that came first, for the log. */
+  readonly received: () => NodeJS.Signals | undefined;
+  onHurry(listener: () => void): void;
+  dispose(): void;
+};
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+export function listenForStop(): StopSignals {
+  const abort = new AbortController();
+  const listeners: (() => void)[] = [];
+  let first: NodeJS.Signals | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (first === undefined) {
+      first = signal;
+      abort.abort(new Error(`received ${signal}`));
+    } else {
+      for (const listener of listeners) listener();
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return {
+    stopping: abort.signal,
+    received: () => first,
+    onHurry: (listener) => void listeners.push(listener),
+    dispose: () => {
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** `rag-serving worker`: chunks from Kafka through the model into the store. */
+import type { Command } from 'commander';
+import type { Env } from '../src/config/env-reader.ts';
+
+const HELP = `
+Settings are environment variables (see .env.example). The worker needs KAFKA_BOOTSTRAP_SERVERS, a model server at
+RAG_SERVING_BATCH_INGEST_GRPC_URL and a store (RAG_SERVING_SINK). It waits for those that are not there yet.
+
+Signals: SIGTERM or SIGINT stops fetching, finishes what is in flight within RAG_SERVING_DRAIN_TIMEOUT_MS, commits and
+leaves the group. A second signal leaves 3 seconds.
+
+Exit codes: 0 drained, 1 failed, 2 wrong settings, 3 stopped with work not finished (not committed, read again later).`;
+
+export function registerWorkerCommand(program: Command, env: Env): void {
+  program
+    .command('worker')
+    .description('read chunks from Kafka, embed them, store the vectors, then commit')
+    .addHelpText('after', HELP)
+    .action(async () => {
+      const [{ readWorkerConfig }, { secretSpellings }, { createLogger }, { createRedactor }, { runWorker }] =
+        await Promise.all([
+          import('../src/config/programs.ts'),
+          import('../src/config/redact.ts'),
+          import('../src/telemetry/logger.ts'),
+          import('../src/telemetry/redaction.ts'),
+          import('./worker/run.ts'),
+        ]);
+      const config = readWorkerConfig(env);
+      const secrets = secretSpellings(config);
+      const log = createLogger({
+        level: config.logLevel,
+        service: 'rag-serving-worker',
+        pool: config.pool,
+        worker: config.workerId,
+        secrets,
+      });
+      for (const warning of config.warnings) log.warn('settings', { warning });
+      process.exitCode = await runWorker(config, log, createRedactor({ secrets }));
+    });
+}

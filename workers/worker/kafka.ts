@@ -1,0 +1,56 @@
+/** The Kafka side of the worker: source, dead letters and lag, from one client configuration. */
+import type { WorkerConfig } from '../../src/config/programs.ts';
+import { KafkaAdmin, type PartitionLag } from '../../src/kafka/admin.ts';
+import { createKafkaClient } from '../../src/kafka/client.ts';
+import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
+import { createDeadLetters } from '../../src/kafka/dead-letters.ts';
+import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
+import type { Source } from '../../src/kafka/source.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+
+export type KafkaParts = {
+  readonly source: Source;
+  readonly deadLetters: DeadLetters;
+  /** Lag of the group by partition, from the broker. */
+  lag(): Promise<readonly PartitionLag[]>;
+  /** Ends the connection that `lag` uses. */
+  closeLag(): Promise<void>;
+};
+
+/** Fetching goes on below this share of the in-flight limits. */
+const LOW_RATIO = 0.5;
+
+/** Connects to nothing yet. */
+export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
+  const { kafka, pipeline, workerId } = config;
+  const client = createKafkaClient({ ...kafka, clientId: workerId, log });
+  const admin = new KafkaAdmin(client);
+  const source = createKafkaSource({
+    client,
+    topic: kafka.topic,
+    groupId: kafka.consumerGroup,
+    decode: {
+      maxTextBytes: pipeline.maxTextBytes,
+      oversizedText: pipeline.oversizePolicy === 'truncate' ? 'cut' : 'reject',
+      keepUnknownFields: false,
+    },
+    flow: {
+      maxInFlightChunks: pipeline.maxInFlightChunks,
+      maxInFlightBytes: pipeline.maxInFlightBytes,
+      lowRatio: LOW_RATIO,
+    },
+    commitIntervalMs: pipeline.commitIntervalMs,
+    fromBeginning: kafka.fromBeginning,
+    sessionTimeoutMs: kafka.sessionTimeoutMs,
+    rebalanceTimeoutMs: kafka.rebalanceTimeoutMs,
+    fetchMaxWaitMs: kafka.fetchMaxWaitMs,
+    fetchMinBytes: kafka.fetchMinBytes,
+    log,
+  });
+  return {
+    source,
+    deadLetters: createDeadLetters({ client, workerId, log }),
+    lag: () => admin.lag(kafka.consumerGroup, kafka.topic),
+    closeLag: () => admin.close(),
+  };
+}

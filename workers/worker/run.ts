@@ -1,0 +1,202 @@
+/**
+ * The ingest worker from start to end. Nothing is decided here about chunks or offsets: this file opens the parts in
+ * order, connects them, waits for a reason to stop, and runs the drain list.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import type { WorkerConfig } from '../../src/config/programs.ts';
+import { asServingError, type ServingError } from '../../src/errors.ts';
+import { Drain } from '../../src/lifecycle/drain.ts';
+import { PhaseTracker } from '../../src/lifecycle/phase.ts';
+import { CheckBoard } from '../../src/ops/readiness.ts';
+import { startOpsServer } from '../../src/ops/server.ts';
+import { defaultFailurePolicy } from '../../src/pipeline/failure-policy.ts';
+import { type HoldReason, Holds } from '../../src/pipeline/holds.ts';
+import { Pipeline } from '../../src/pipeline/pipeline.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
+import type { Redactor } from '../../src/telemetry/redaction.ts';
+import { listenForStop } from '../signals.ts';
+import { openTransport } from './embed-transport.ts';
+import { connectEngine, type Health, watchEngine } from './engine-connection.ts';
+import { watchGauges } from './gauges.ts';
+import { openKafka } from './kafka.ts';
+import { drainSteps, type WorkerParts } from './shutdown.ts';
+import { openStore } from './store.ts';
+
+/** Exit codes of the README. */
+export const exitCodes = { done: 0, failed: 1, abandoned: 3 } as const;
+
+const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters'] as const;
+type CheckName = (typeof CHECKS)[number];
+
+const HURRY_MS = 3_000;
+/** A part that fails for good while others are mid-flight: no new work, a short farewell. */
+const FATAL_BUDGET_MS = 5_000;
+
+const CHECK_OF_HOLD = {
+  engine: 'model-server',
+  sink: 'store',
+  'dead-letters': 'dead-letters',
+} as const satisfies Record<HoldReason, CheckName>;
+
+export async function runWorker(config: WorkerConfig, log: Log, redactor: Redactor): Promise<number> {
+  const signals = listenForStop();
+  const metrics = createMetrics({ pool: config.pool, processMetrics: true });
+  const wallMs = () => systemClock.wallMs();
+  const board = new CheckBoard(CHECKS, wallMs());
+  const phase = new PhaseTracker(wallMs(), ({ from, to }) => {
+    metrics.setPhase(to);
+    log.info('phase', { from, to });
+  });
+  metrics.setPhase('starting');
+  const health = (name: CheckName): Health => ({
+    pass: () => board.pass(name, wallMs()),
+    fail: (reason) => board.fail(name, reason, wallMs()),
+  });
+  const parts: WorkerParts = {};
+  const fatal = new AbortController();
+  const fail = (error: ServingError) => {
+    if (!phase.fail(error, wallMs())) return;
+    log.error('the worker cannot go on', { code: error.code, error });
+    fatal.abort(error);
+  };
+
+  const ops = await startOpsServer({
+    ...config.server,
+    apiKey: config.server.apiKey?.reveal(),
+    snapshot: () => {
+      const status = parts.source?.status();
+      if (status !== undefined) {
+        if (status.joined) health('consumer').pass();
+        else health('consumer').fail(status.reason ?? 'not a member of the group');
+      }
+      return { phase: phase.current, checks: board.checks };
+    },
+    metrics,
+    redact: redactor.text,
+  });
+  log.info('ops server listens', { host: config.server.host, port: ops.port });
+
+  try {
+    await start(AbortSignal.any([signals.stopping, fatal.signal]));
+    if (phase.current === 'starting') phase.move('running', wallMs());
+    await untilAborted(AbortSignal.any([signals.stopping, fatal.signal]));
+  } catch (error) {
+    if (!signals.stopping.aborted) fail(asServingError(error));
+  }
+
+  const failed = phase.current === 'failed';
+  if (!failed) phase.move('draining', wallMs());
+  log.info('stopping', { signal: signals.received(), budgetMs: config.pipeline.drainTimeoutMs });
+  const abandoned = await drainAll(failed ? FATAL_BUDGET_MS : config.pipeline.drainTimeoutMs);
+  if (!failed) phase.move('stopped', wallMs());
+  await ops.close();
+  metrics.close();
+  signals.dispose();
+  if (failed) return exitCodes.failed;
+  return abandoned > 0 ? exitCodes.abandoned : exitCodes.done;
+
+  async function start(signal: AbortSignal): Promise<void> {
+    const engine = await connectEngine(config.inference, health('model-server'), log, signal);
+    parts.client = engine.client;
+    const { transport, maxBatch, memory } = await openTransport(config, engine, log, signal);
+    if (memory !== undefined) parts.memory = memory;
+    parts.watch = watchEngine(engine, health('model-server'));
+    parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
+    const kafka = openKafka(config, log);
+    parts.deadLetters = kafka.deadLetters;
+    health('dead-letters').pass();
+    const source = kafka.source;
+    parts.source = source;
+    const pipeline = new Pipeline({
+      transport,
+      contract: engine.contract,
+      sink: parts.sink,
+      deadLetters: kafka.deadLetters,
+      surroundings: {
+        policy: defaultFailurePolicy,
+        holds: new Holds({
+          pause: (reason) => {
+            health(CHECK_OF_HOLD[reason]).fail('attempts fail and are repeated');
+            source.pause(reason);
+          },
+          resume: (reason) => {
+            health(CHECK_OF_HOLD[reason]).pass();
+            source.resume(reason);
+          },
+        }),
+        observer: pipelineMetrics(metrics),
+        log,
+        clock: systemClock,
+      },
+      limits: {
+        maxItems: maxBatch,
+        maxBytes: config.shm.slotInputBytes,
+        maxWaitMs: config.pipeline.maxWaitMs,
+      },
+      batchesInFlight: config.pipeline.batchesInFlight,
+      persistConcurrency: config.pipeline.persistConcurrency,
+      storeText: config.sink.storeText,
+      onFatal: fail,
+    });
+    parts.pipeline = pipeline;
+    const gauges = watchGauges(metrics, { source, memory, lag: kafka.lag }, log);
+    parts.lag = {
+      stop: () => {
+        gauges.stop();
+        return kafka.closeLag();
+      },
+    };
+    await source.start({
+      onRecords: (records) => pipeline.accept(records),
+      onAssigned: (partitions) => {
+        metrics.rebalances.add({});
+        log.info('partitions assigned', { partitions: partitions.map(({ partition }) => partition) });
+      },
+      onRevoked: (partitions) => {
+        log.info('partitions lost', { partitions: partitions.map(({ partition }) => partition) });
+        pipeline.revoke(partitions);
+      },
+      onFatal: (error) => fail(asServingError(error)),
+    });
+  }
+
+  async function drainAll(budgetMs: number): Promise<number> {
+    let abandoned = 0;
+    const drain = new Drain(
+      drainSteps(parts, (records) => (abandoned = records)),
+      {
+        budgetMs,
+        clock: systemClock,
+        timers: { after },
+        onStep: ({ name, result, tookMs, error }) =>
+          log[result === 'done' ? 'info' : 'warn']('drain step', {
+            step: name,
+            result,
+            tookMs: Math.round(tookMs),
+            error,
+          }),
+      },
+    );
+    signals.onHurry(() => {
+      log.warn('another signal: hurrying', { leftMs: HURRY_MS });
+      drain.hurry(HURRY_MS);
+    });
+    const report = await drain.run();
+    metrics.drainDuration.set({}, report.tookMs / 1_000);
+    log.info('drained', { tookMs: Math.round(report.tookMs), complete: report.complete, abandoned });
+    return abandoned;
+  }
+}
+
+function after(milliseconds: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, milliseconds);
+  return () => clearTimeout(timer);
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  // A timer that keeps the process alive whatever else is open: a worker without partitions has nothing else to do.
+  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
+}

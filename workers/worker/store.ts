@@ -1,0 +1,63 @@
+/** The vector store of the worker: made from the settings, opened when it answers. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import { loadTlsMaterial } from '../../src/config/file-types.ts';
+import { type SinkConfig, sinkSettings } from '../../src/config/sections/sink.ts';
+import { asServingError } from '../../src/errors.ts';
+import type { VectorContract } from '../../src/kserve/contract.ts';
+import { createSink, type SinkChoice } from '../../src/sinks/registry.ts';
+import type { Sink } from '../../src/sinks/sink.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import type { Health } from './engine-connection.ts';
+
+const WAIT_MS = 1_000;
+const LOG_EVERY = 10;
+
+export function sinkChoice(config: SinkConfig): SinkChoice {
+  switch (config.kind) {
+    case 'lancedb':
+      return { name: 'lancedb', options: { uri: config.path, table: config.table } };
+    case 'redis': {
+      const { ca } = loadTlsMaterial({ caPath: config.caPath, certPath: undefined, keyPath: undefined });
+      return {
+        name: 'redis',
+        options: {
+          url: config.url.reveal(),
+          keyPrefix: config.keyPrefix,
+          storedDtype: config.vectorDtype,
+          ...(ca === undefined ? {} : { tlsCa: ca }),
+        },
+      };
+    }
+    case 'memory':
+      return { name: 'memory' };
+  }
+}
+
+/** Waits for a store that is away; rejects with the signal's reason, or at once when no waiting helps. */
+export async function openStore(
+  config: SinkConfig,
+  contract: VectorContract,
+  health: Health,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Sink> {
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    const sink = await createSink(sinkChoice(config), log, systemClock);
+    try {
+      await sink.open(contract, signal);
+      health.pass();
+      log.info('store is open', { sink: sink.name, setting: sinkSettings.kind.name });
+      return sink;
+    } catch (thrown) {
+      await sink.close();
+      signal.throwIfAborted();
+      const error = asServingError(thrown);
+      if (error.failureClass !== 'outage') throw error;
+      health.fail(error.message);
+      if (attempt % LOG_EVERY === 1) log.warn('waiting for the store', { sink: sink.name, error });
+    }
+    await sleep(WAIT_MS, undefined, { signal });
+  }
+}
