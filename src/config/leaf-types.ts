@@ -68,13 +68,13 @@ export function boolean(name: string, fallback: boolean, about: Doc): Setting<bo
 }
 
 /** One of a list, whatever the case; the result is spelled as in the list. */
-export function choice<const T extends string>(
+export function choice<const T extends string, F extends NoInfer<T> | undefined>(
   name: string,
   choices: readonly T[],
-  fallback: Fallback<NoInfer<T>>,
+  fallback: Fallback<F>,
   about: Doc,
-): Setting<T> {
-  return defineSetting<T>(name, choices.join(' | '), fallback, about, (value) => {
+): Setting<T | F> {
+  return defineSetting<T | F>(name, choices.join(' | '), fallback, about, (value) => {
     const found = choices.find((one) => one.toLowerCase() === value.toLowerCase());
     return found === undefined
       ? refuse(`got ${shapeOf(value)} that are none of the choices; set one of ${choices.join(', ')}`)

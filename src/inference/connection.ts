@@ -5,9 +5,9 @@
  * worker that started before its server alone for minutes.
  */
 import { type ChannelCredentials, type ChannelOptions, credentials } from '@grpc/grpc-js';
+import type { TlsMaterial } from '../config/file-types.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
 import type { Endpoint } from './target.ts';
-import { readTlsFiles, type TlsFiles } from './tls.ts';
 
 const KEEPALIVE_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 5_000;
@@ -52,9 +52,16 @@ export function channelOptions(endpoint: Endpoint, receiveLimitBytes: number, se
 
 const ROUND_ROBIN = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
 
-/** Plaintext without TLS files given; reads and checks the files. */
-export function channelCredentials(tls: TlsFiles | undefined): ChannelCredentials {
+/** Material of a checked configuration, and the name that the server's certificate must carry where it is not the host of the target. */
+export type ChannelTls = TlsMaterial & { readonly serverName: string | undefined };
+
+/** Plaintext without TLS. */
+export function channelCredentials(tls: ChannelTls | undefined): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
-  const { ca, cert, key } = readTlsFiles(tls);
-  return credentials.createSsl(ca, key, cert);
+  const { ca, cert, key } = tls;
+  return credentials.createSsl(bytesOf(ca), bytesOf(key), bytesOf(cert));
+}
+
+function bytesOf(pem: string | undefined): Buffer | null {
+  return pem === undefined ? null : Buffer.from(pem);
 }

@@ -24,11 +24,10 @@ import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
 import { fromInt64Shape } from '../kserve/tensor-layout.ts';
 import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion, TensorMetadata } from './client.ts';
-import { channelCredentials } from './connection.ts';
+import { type ChannelTls, channelCredentials } from './connection.ts';
 import { EndpointPool } from './endpoint-pool.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { parseTarget } from './target.ts';
-import type { TlsFiles } from './tls.ts';
 import { callOnce, deadlineOf } from './unary-call.ts';
 
 export type GrpcClientOptions = {
@@ -39,12 +38,12 @@ export type GrpcClientOptions = {
   /** Largest answer taken. `receiveLimitFor` gives what a model needs. */
   readonly receiveLimitBytes: number;
   /** Without it the connection is plaintext. */
-  readonly tls?: TlsFiles;
+  readonly tls?: ChannelTls;
   /** Sent with every call, for example an API key. */
   readonly metadata?: Readonly<Record<string, string>>;
 };
 
-/** Connects at the first call. Throws CONFIG_INVALID for a target, limit, TLS file or metadata that cannot work. */
+/** Connects at the first call. Throws CONFIG_INVALID for a target, limit or metadata that cannot work. */
 export function createGrpcInferenceClient(options: GrpcClientOptions): InferenceClient {
   return new GrpcInferenceClient(options);
 }

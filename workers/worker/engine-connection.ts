@@ -1,7 +1,7 @@
 /** The model server as the worker sees it: waited for at start, its contract read and checked, its readiness watched. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { InferenceConfig } from '../../src/config/sections/inference.ts';
-import { inferenceSettings } from '../../src/config/sections/inference.ts';
+import { loadTlsMaterial } from '../../src/config/file-types.ts';
+import { type InferenceConfig, inferenceSettings } from '../../src/config/sections/inference.ts';
 import { asServingError, ServingError } from '../../src/errors.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
@@ -91,15 +91,5 @@ function clientOptions({ endpoints, tls }: InferenceConfig, receiveLimitBytes: n
     receiveLimitBytes,
   };
   if (tls === undefined) return base;
-  const { caPath, certPath, keyPath, serverNameOverride } = tls;
-  const file = (setting: { readonly name: string }, path: string) => ({ setting: setting.name, path });
-  return {
-    ...base,
-    tls: {
-      ...(caPath === undefined ? {} : { ca: file(inferenceSettings.caPath, caPath) }),
-      ...(certPath === undefined ? {} : { cert: file(inferenceSettings.certPath, certPath) }),
-      ...(keyPath === undefined ? {} : { key: file(inferenceSettings.keyPath, keyPath) }),
-      ...(serverNameOverride === undefined ? {} : { serverName: serverNameOverride }),
-    },
-  };
+  return { ...base, tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } };
 }

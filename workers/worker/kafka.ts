@@ -32,7 +32,7 @@ export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
     decode: {
       maxTextBytes: pipeline.maxTextBytes,
       oversizedText: pipeline.oversizePolicy === 'truncate' ? 'cut' : 'reject',
-      keepUnknownFields: false,
+      keepUnknownFields: pipeline.keepUnknownFields,
     },
     flow: {
       maxInFlightChunks: pipeline.maxInFlightChunks,

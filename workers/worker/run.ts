@@ -17,6 +17,7 @@ import type { Log } from '../../src/telemetry/log.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { listenForStop } from '../signals.ts';
 import { openTransport } from './embed-transport.ts';
 import { connectEngine, type Health, watchEngine } from './engine-connection.ts';
@@ -24,9 +25,6 @@ import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
-
-/** Exit codes of the README. */
-export const exitCodes = { done: 0, failed: 1, abandoned: 3 } as const;
 
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters'] as const;
 type CheckName = (typeof CHECKS)[number];
@@ -96,7 +94,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   metrics.close();
   signals.dispose();
   if (failed) return exitCodes.failed;
-  return abandoned > 0 ? exitCodes.abandoned : exitCodes.done;
+  return abandoned > 0 ? exitCodes.unfinished : exitCodes.done;
 
   async function start(signal: AbortSignal): Promise<void> {
     const engine = await connectEngine(config.inference, health('model-server'), log, signal);

@@ -14,9 +14,10 @@ const WAIT_MS = 1_000;
 const LOG_EVERY = 10;
 
 export function sinkChoice(config: SinkConfig): SinkChoice {
+  const allowMixedFingerprints = config.kind !== 'memory' && config.allowMixedFingerprints;
   switch (config.kind) {
     case 'lancedb':
-      return { name: 'lancedb', options: { uri: config.path, table: config.table } };
+      return { name: 'lancedb', options: { uri: config.path, table: config.table, allowMixedFingerprints } };
     case 'redis': {
       const { ca } = loadTlsMaterial({ caPath: config.caPath, certPath: undefined, keyPath: undefined });
       return {
@@ -24,7 +25,8 @@ export function sinkChoice(config: SinkConfig): SinkChoice {
         options: {
           url: config.url.reveal(),
           keyPrefix: config.keyPrefix,
-          storedDtype: config.vectorDtype,
+          allowMixedFingerprints,
+          ...(config.vectorDtype === undefined ? {} : { storedDtype: config.vectorDtype }),
           ...(ca === undefined ? {} : { tlsCa: ca }),
         },
       };

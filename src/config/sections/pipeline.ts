@@ -1,6 +1,6 @@
 /** How much is in flight at once, how long it may take, and what happens to what does not fit. */
 import type { EnvReader } from '../env-reader.ts';
-import { choice, integer, text } from '../leaf-types.ts';
+import { boolean, choice, integer, text } from '../leaf-types.ts';
 import { always, byPool, unset } from '../setting.ts';
 import { kafkaSettings } from './kafka.ts';
 import { type ShmConfig, shmSettings } from './shm.ts';
@@ -78,6 +78,9 @@ export const pipelineSettings = {
       doc: 'Milliseconds a stopping worker takes at most. Below KAFKA_SESSION_TIMEOUT_MS and the grace period of the pod.',
     },
   ),
+  keepUnknownFields: boolean('RAG_SERVING_KEEP_UNKNOWN_FIELDS', false, {
+    doc: 'Keep fields of a chunk message that are not documented, in its metadata.',
+  }),
   deadLetterTopic: text(
     'RAG_SERVING_DEAD_LETTER_TOPIC',
     unset,
@@ -95,6 +98,7 @@ export type PipelineConfig = {
   readonly maxWaitMs: number;
   readonly maxTextBytes: number;
   readonly oversizePolicy: 'truncate' | 'reject';
+  readonly keepUnknownFields: boolean;
   readonly maxInFlightChunks: number;
   readonly maxInFlightBytes: number;
   readonly batchesInFlight: number;

@@ -32,12 +32,16 @@ export const sinkSettings = {
   }),
   redisKeyPrefix: text(
     'RAG_SERVING_REDIS_KEY_PREFIX',
-    always('rag:chunk:'),
+    always('rag:'),
     { doc: 'Beginning of every key; one prefix is one collection.' },
     { test: /^[\x21-\x7e]{1,128}$/, says: '1–128 visible ASCII characters without spaces' },
   ),
-  redisVectorDtype: choice('RAG_SERVING_REDIS_VECTOR_DTYPE', vectorDtypes, always('FP16'), {
+  redisVectorDtype: choice('RAG_SERVING_REDIS_VECTOR_DTYPE', vectorDtypes, unset, {
     doc: 'Elements of the vector blob; as the vector index of your Redis expects it.',
+    defaultNote: 'as the model gives them',
+  }),
+  allowMixedFingerprints: boolean('RAG_SERVING_SINK_ALLOW_MIXED_FINGERPRINTS', false, {
+    doc: 'Let one collection hold vectors of different models of the same dims. They cannot be compared with each other.',
   }),
 } as const;
 
@@ -46,8 +50,9 @@ export type RedisSinkConfig = {
   readonly url: Secret;
   readonly caPath: string | undefined;
   readonly keyPrefix: string;
-  readonly vectorDtype: (typeof vectorDtypes)[number];
+  readonly vectorDtype: (typeof vectorDtypes)[number] | undefined;
   readonly storeText: boolean;
+  readonly allowMixedFingerprints: boolean;
 };
 
 export type LancedbSinkConfig = {
@@ -55,6 +60,7 @@ export type LancedbSinkConfig = {
   readonly path: string;
   readonly table: string;
   readonly storeText: boolean;
+  readonly allowMixedFingerprints: boolean;
 };
 
 export type MemorySinkConfig = { readonly kind: 'memory'; readonly storeText: boolean };
@@ -64,7 +70,7 @@ export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | MemorySinkConfig;
 export function readSink(read: EnvReader): SinkConfig {
   const all = sinkSettings;
   const value = read.section(all);
-  const { storeText } = value;
+  const { storeText, allowMixedFingerprints } = value;
   const usesTls = /^rediss:/i.test(value.redisUrl.reveal());
   read.rule(
     value.redisCaPath === undefined || usesTls,
@@ -80,7 +86,7 @@ export function readSink(read: EnvReader): SinkConfig {
   }
   switch (value.kind) {
     case 'lancedb':
-      return { kind: 'lancedb', path: value.lancedbPath, table: value.lancedbTable, storeText };
+      return { kind: 'lancedb', path: value.lancedbPath, table: value.lancedbTable, storeText, allowMixedFingerprints };
     case 'redis':
       return {
         kind: 'redis',
@@ -89,6 +95,7 @@ export function readSink(read: EnvReader): SinkConfig {
         keyPrefix: value.redisKeyPrefix,
         vectorDtype: value.redisVectorDtype,
         storeText,
+        allowMixedFingerprints,
       };
     case 'memory':
       return { kind: 'memory', storeText };

@@ -26,7 +26,13 @@ describe('readWorkerConfig', () => {
       batchesInFlight: 4,
       deadLetterTopic: 'rag.ingestion.chunks.dlq',
     });
-    expect(config.sink).toEqual({ kind: 'lancedb', path: './data/lancedb', table: 'chunks', storeText: true });
+    expect(config.sink).toEqual({
+      kind: 'lancedb',
+      path: './data/lancedb',
+      table: 'chunks',
+      storeText: true,
+      allowMixedFingerprints: false,
+    });
     expect(config.warnings).toEqual([]);
   });
 

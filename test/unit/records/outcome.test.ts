@@ -8,7 +8,7 @@ describe('settleWhenAll', () => {
   function settled(parts: number, ...outcomes: Outcome[]): Outcome[] {
     const parents: Outcome[] = [];
     const settles = settleWhenAll(parts, (outcome) => parents.push(outcome));
-    outcomes.forEach((outcome, i) => settles[i % parts]?.(outcome));
+    for (const [i, outcome] of outcomes.entries()) settles[i % parts]?.(outcome);
     return parents;
   }
 

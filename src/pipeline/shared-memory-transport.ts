@@ -1,0 +1,106 @@
+/**
+ * Texts and vectors in a leased slot of shared memory; the gRPC messages carry only where they are.
+ *
+ * A slot whose call ended without an answer is quarantined: the engine may still write into it. When every slot is
+ * quarantined, the region is registered anew, which a server accepts only once no running request uses it.
+ */
+import { isServingError, type ServingError } from '../errors.ts';
+import type { InferenceClient } from '../inference/client.ts';
+import { writeBytes } from '../kserve/bytes.ts';
+import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
+import type { SharedMemory } from '../shm/shared-memory.ts';
+import type { QuarantineReason, SlotLease } from '../shm/slot-pool.ts';
+import { embeddingOf, embeddingRequest } from './embedding-tensors.ts';
+import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
+
+export type SharedMemoryTransportOptions = {
+  readonly client: InferenceClient;
+  readonly contract: VectorContract;
+  readonly timeoutMs: number;
+  readonly memory: SharedMemory;
+  /** Takes over when the engine comes back from a restart without shared memory. */
+  readonly inline: EmbedTransport;
+};
+
+export class SharedMemoryTransport implements EmbedTransport {
+  readonly #options: SharedMemoryTransportOptions;
+  #inlineOnly = false;
+
+  constructor(options: SharedMemoryTransportOptions) {
+    this.#options = options;
+  }
+
+  async embed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+    const { memory, inline } = this.#options;
+    if (!this.#inlineOnly) await this.#recoverSlots(signal);
+    if (this.#inlineOnly) return inline.embed(texts, signal);
+    const seenEpoch = memory.registration.epoch;
+    try {
+      return await this.#embedInSlot(texts, signal);
+    } catch (error) {
+      if (!isServingError(error, 'SHM_REGION_UNKNOWN')) throw error;
+      // The engine has restarted and forgotten the region.
+      await this.#register(seenEpoch, signal);
+      return this.#inlineOnly ? inline.embed(texts, signal) : this.#embedInSlot(texts, signal);
+    }
+  }
+
+  async #embedInSlot(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+    const { pool } = this.#options.memory;
+    const lease = await pool.acquire(signal);
+    try {
+      const vectors = await this.#infer(lease, texts, signal);
+      lease.release();
+      return { vectors, transport: 'shared_memory' };
+    } catch (error) {
+      const reason = isServingError(error) ? unansweredReason(error) : undefined;
+      if (reason === undefined) lease.release();
+      else lease.quarantine(reason);
+      throw error;
+    }
+  }
+
+  async #infer(lease: SlotLease, texts: readonly string[], signal: AbortSignal): Promise<Uint8Array> {
+    const { client, contract, timeoutMs, memory } = this.#options;
+    const slot = memory.slotOf(lease);
+    const input = memory.view(slot.input);
+    let byteSize = 0;
+    for (const text of texts) byteSize = writeBytes(input, byteSize, text);
+    const outputBytes = texts.length * bytesPerVector(contract);
+    const request = embeddingRequest(
+      contract,
+      texts.length,
+      { kind: 'region', range: memory.rangeOf({ offset: slot.input.offset, byteSize }) },
+      memory.rangeOf({ offset: slot.output.offset, byteSize: outputBytes }),
+    );
+    const { data } = embeddingOf(await client.infer(request, { timeoutMs, signal }), contract, texts.length);
+    if (data.kind === 'inline') return data.bytes;
+    // A copy, so that the slot goes to the next batch while the store still works on this one.
+    return Uint8Array.from(memory.view({ offset: slot.output.offset, byteSize: outputBytes }));
+  }
+
+  async #recoverSlots(signal: AbortSignal): Promise<void> {
+    const { pool, registration } = this.#options.memory;
+    const { free, leased, quarantined } = pool.counts;
+    if (free === 0 && leased === 0 && quarantined > 0) await this.#register(registration.epoch, signal);
+  }
+
+  async #register(seenEpoch: number, signal: AbortSignal): Promise<void> {
+    const mode = await this.#options.memory.registration.ensureRegistered(seenEpoch, signal);
+    if (mode.mode === 'inline') this.#inlineOnly = true;
+  }
+}
+
+/** Undefined when the engine has answered, so that it is done with the slot. */
+function unansweredReason(error: ServingError): QuarantineReason | undefined {
+  switch (error.code) {
+    case 'INFERENCE_DEADLINE':
+      return 'deadline';
+    case 'INFERENCE_CANCELLED':
+      return 'cancelled';
+    case 'INFERENCE_UNAVAILABLE':
+      return 'disconnected';
+    default:
+      return undefined;
+  }
+}
