@@ -78,7 +78,7 @@ export function readPlatform(read: EnvReader): PlatformConfig {
 export const storageSettings = {
   cacheDir: path('RAG_SERVING_CACHE_DIR', unset, {
     doc: 'Folder where fetched models are kept.',
-    defaultNote: '$XDG_CACHE_HOME/rag-serving, else ~/.cache/rag-serving',
+    defaultNote: '$XDG_CACHE_HOME/rag-inference-serving, else ~/.cache/rag-inference-serving',
   }),
   xdgCacheHome: path('XDG_CACHE_HOME', unset, {
     doc: 'Base folder of caches, as on any desktop.',

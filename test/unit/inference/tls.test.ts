@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createGrpcInferenceClient } from '../../../src/inference/grpc-client.ts';
 import type { ChannelTls } from '../../../src/inference/connection.ts';
+import { createGrpcInferenceClient } from '../../../src/inference/grpc-client.ts';
 import { startFakeServer } from './fake-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rag-tls-'));

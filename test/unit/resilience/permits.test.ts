@@ -7,8 +7,14 @@ describe('Permits', () => {
     const order: number[] = [];
     const release = await permits.acquire();
     await permits.acquire();
-    const third = permits.acquire().then((give) => (order.push(3), give));
-    const fourth = permits.acquire().then((give) => (order.push(4), give));
+    const third = permits.acquire().then((give) => {
+      order.push(3);
+      return give;
+    });
+    const fourth = permits.acquire().then((give) => {
+      order.push(4);
+      return give;
+    });
     expect([permits.held, permits.waiting]).toEqual([2, 2]);
     release();
     (await third)();
