@@ -14,7 +14,7 @@ import { committedPath } from '../stack/package-root.ts';
 import type { Program } from '../stack/program.ts';
 import { type Answer, ask } from './ask.ts';
 import { Demo, type DemoChoice, type DemoParts } from './parts.ts';
-import { proseFolders, questions } from './prose.ts';
+import { prose, questions } from './prose.ts';
 import { readWorkerNumbers, type WorkerNumbers } from './worker-metrics.ts';
 
 const CHUNKS = 300;
@@ -100,7 +100,8 @@ function readChoice(): DemoChoice {
 }
 
 async function produce(demo: Demo, parts: DemoParts, signal: AbortSignal): Promise<number> {
-  const args = ['produce', ...proseFolders(), '--limit', String(CHUNKS), '--partitions', '3', '--json'];
+  const { base, paths } = prose();
+  const args = ['produce', ...paths, '--base', base, '--limit', String(CHUNKS), '--partitions', '3', '--json'];
   const program = demo.run(args, parts.env);
   const { code } = await program.exited;
   signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /**
  * Which files the given paths mean: a file, a folder (its .md and .txt, at any depth), a glob that the shell left alone.
- * Sorted, each file once. Names of documents are paths relative to the base folder with forward slashes, the same on
+ * In the order of the paths, sorted within each, every file once. Names of documents are paths relative to the base folder with forward slashes, the same on
  * every machine.
  */
 import { readdir, stat } from 'node:fs/promises';
@@ -19,25 +19,29 @@ export type Input = {
 const DOCUMENTS = new Set(['.md', '.markdown', '.txt']);
 const LINES = new Set(['.ndjson', '.jsonl', '.json']);
 
-export async function findInputs(paths: readonly string[], baseDir: string): Promise<Input[]> {
+/** @param baseDir what document ids are relative to; @param cwd what the paths are relative to */
+export async function findInputs(paths: readonly string[], baseDir: string, cwd = process.cwd()): Promise<Input[]> {
   const found = new Map<string, Input>();
+  const byName = new Map<string, Input>();
   for (const path of paths) {
-    for (const input of await inputsOf(path, baseDir)) found.set(input.path, input);
+    const inputs = await inputsOf(path, baseDir, cwd);
+    for (const input of inputs.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (found.has(input.path)) continue;
+      found.set(input.path, input);
+      const twin = byName.get(input.name);
+      byName.set(input.name, input);
+      if (twin === undefined) continue;
+      throw new ServingError(
+        'ARGUMENT_INVALID',
+        `${twin.path} and ${input.path} would get the same document id; give --base a folder above both`,
+      );
+    }
   }
-  const inputs = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const twins = inputs.findIndex((input, index) => input.name === inputs[index + 1]?.name);
-  if (twins !== -1) {
-    const [one, other] = [inputs[twins]?.path, inputs[twins + 1]?.path];
-    throw new ServingError(
-      'ARGUMENT_INVALID',
-      `${one} and ${other} would get the same document id; give --base a folder above both`,
-    );
-  }
-  return inputs;
+  return [...found.values()];
 }
 
-async function inputsOf(path: string, baseDir: string): Promise<Input[]> {
-  const full = resolve(baseDir, path);
+async function inputsOf(path: string, baseDir: string, cwd: string): Promise<Input[]> {
+  const full = resolve(cwd, path);
   const there = await stat(full).catch(() => undefined);
   if (there?.isDirectory()) return requireSome(await walk(full, baseDir, isDocument), path, 'no .md or .txt file');
   if (there !== undefined) return [fileInput(full, baseDir, there.size)];
@@ -45,8 +49,8 @@ async function inputsOf(path: string, baseDir: string): Promise<Input[]> {
     throw new ServingError('ARGUMENT_INVALID', `${path}: no such file or folder`);
   }
   const pattern = globPattern(isAbsolute(path) ? path : path.replace(/^\.\//, ''));
-  const accepts = (file: string) => pattern.test(isAbsolute(path) ? file : slashed(relative(baseDir, file)));
-  const root = resolve(baseDir, globRoot(path));
+  const accepts = (file: string) => pattern.test(isAbsolute(path) ? file : slashed(relative(cwd, file)));
+  const root = resolve(cwd, globRoot(path));
   return requireSome(await walk(root, baseDir, accepts).catch(() => []), path, 'no file matches');
 }
 

@@ -88,5 +88,5 @@ export const storageSettings = {
 
 export function readCacheDir(read: EnvReader, homeDir: string): string {
   const { cacheDir, xdgCacheHome } = read.section(storageSettings);
-  return cacheDir ?? `${xdgCacheHome ?? `${homeDir}/.cache`}/rag-serving`;
+  return cacheDir ?? `${xdgCacheHome ?? `${homeDir}/.cache`}/rag-inference-serving`;
 }

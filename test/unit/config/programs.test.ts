@@ -209,7 +209,7 @@ describe('readProduceConfig and readEngineConfig', () => {
   it('the cache folder follows our setting, then XDG, then home', () => {
     const dir = (env: Env) => readEngineConfig(env, machine()).cacheDir;
     expect(dir({ RAG_SERVING_CACHE_DIR: '/mine', XDG_CACHE_HOME: '/xdg' })).toBe('/mine');
-    expect(dir({ XDG_CACHE_HOME: '/xdg' })).toBe('/xdg/rag-serving');
-    expect(dir({ XDG_CACHE_HOME: '' })).toBe('/home/someone/.cache/rag-serving');
+    expect(dir({ XDG_CACHE_HOME: '/xdg' })).toBe('/xdg/rag-inference-serving');
+    expect(dir({ XDG_CACHE_HOME: '' })).toBe('/home/someone/.cache/rag-inference-serving');
   });
 });

@@ -26,7 +26,7 @@ describe('findInputs', () => {
     symlinkSync(join(base, 'docs'), join(base, 'docs/deep/ring'));
   });
   afterAll(() => rmSync(base, { recursive: true }));
-  const names = async (...paths: string[]) => (await findInputs(paths, base)).map(({ name }) => name);
+  const names = async (...paths: string[]) => (await findInputs(paths, base, base)).map(({ name }) => name);
 
   it('takes .md and .txt of a folder at any depth; no hidden folders, no node_modules, no rings', async () => {
     expect(await names('docs')).toEqual(['docs/a.md', 'docs/deep/b.txt']);
@@ -34,13 +34,17 @@ describe('findInputs', () => {
   it('takes node_modules when it is asked for', async () => {
     expect(await names('docs/node_modules')).toEqual(['docs/node_modules/x/n.md']);
   });
-  it('takes each file once, sorted, whatever the paths overlap', async () => {
+  it('takes each file once, in the order of the paths, sorted within each', async () => {
     expect(await names('other', 'docs', 'docs/a.md', 'l.ndjson')).toEqual([
+      'other/a.md',
       'docs/a.md',
       'docs/deep/b.txt',
       'l.ndjson',
-      'other/a.md',
     ]);
+  });
+  it('paths are relative to the current folder, document ids to the base', async () => {
+    const inputs = await findInputs(['a.md', 'deep'], base, join(base, 'docs'));
+    expect(inputs.map(({ name }) => name)).toEqual(['docs/a.md', 'docs/deep/b.txt']);
   });
   it('reads globs that the shell left alone', async () => {
     expect(await names('**/*.md')).toEqual(['docs/a.md', 'other/a.md']);

@@ -112,7 +112,7 @@ describe('produce', () => {
   const job = async (paths: string[], more: Partial<ProduceJob> = {}): Promise<ProduceJob & { said: string[] }> => {
     const said: string[] = [];
     return {
-      inputs: await findInputs(paths, dir),
+      inputs: await findInputs(paths, dir, dir),
       targetTokens: 50,
       limit: Number.POSITIVE_INFINITY,
       write: async () => {},
@@ -125,7 +125,7 @@ describe('produce', () => {
   const never = new AbortController().signal;
 
   it('sends what is good and tells what is bad, with its line', async () => {
-    const work = await job(['lines.ndjson', 'latin1.txt']);
+    const work = await job(['latin1.txt', 'lines.ndjson']);
     const result = await produce(work, never);
     expect(result).toMatchObject({
       inputs: 2,
