@@ -1,0 +1,101 @@
+/**
+ * What is asked of the broker beside reading and writing: topics, committed offsets, lag.
+ *
+ * Lag is counted from the broker's committed offsets, not from what the client has fetched, which stands still while
+ * partitions are paused. An end offset leaves out an open transaction. Connects at the first call.
+ */
+import type { Admin } from 'kafkajs';
+import { settledWithin } from './bounded.ts';
+import type { KafkaClient } from './client.ts';
+import { kafkaError } from './kafka-errors.ts';
+
+export type PartitionLag = {
+  readonly partition: number;
+  /** First offset that is still there, and the next one that will be written. */
+  readonly low: bigint;
+  readonly end: bigint;
+  /** Undefined while the group has committed nothing usable. */
+  readonly committed: bigint | undefined;
+  /** Offsets from the commit (or from the beginning) to the end, markers and gaps included; never negative. */
+  readonly lag: bigint;
+};
+
+export type TopicOptions = {
+  readonly partitions: number;
+  /** Undefined takes the broker's default. */
+  readonly replicationFactor?: number;
+  readonly configEntries?: Readonly<Record<string, string>>;
+};
+
+const CALL_TIMEOUT_MS = 20_000;
+const CLOSE_TIMEOUT_MS = 2_000;
+
+export class KafkaAdmin {
+  readonly #admin: Admin;
+  #connected: Promise<void> | undefined;
+
+  constructor(client: KafkaClient) {
+    this.#admin = client.kafka.admin();
+  }
+
+  /** True when it was made now, false when it was there. Its metadata may take a moment to reach every client. */
+  ensureTopic(topic: string, options: TopicOptions): Promise<boolean> {
+    return this.#ask(`create topic ${topic}`, async (admin) => {
+      const configEntries = Object.entries(options.configEntries ?? {}).map(([name, value]) => ({ name, value }));
+      const { partitions: numPartitions, replicationFactor = -1 } = options;
+      return admin.createTopics({
+        waitForLeaders: true,
+        topics: [{ topic, numPartitions, replicationFactor, configEntries }],
+      });
+    });
+  }
+
+  topicExists(topic: string): Promise<boolean> {
+    return this.#ask('list topics', async (admin) => (await admin.listTopics()).includes(topic));
+  }
+
+  /** Committed offsets by partition; negative where there is none. */
+  committedOffsets(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
+    return this.#ask(`read offsets of group ${groupId}`, async (admin) => {
+      const [answer] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      return new Map((answer?.partitions ?? []).map(({ partition, offset }) => [partition, BigInt(offset)]));
+    });
+  }
+
+  async lag(groupId: string, topic: string): Promise<readonly PartitionLag[]> {
+    const committed = await this.committedOffsets(groupId, topic);
+    const ends = await this.#ask(`read offsets of topic ${topic}`, (admin) => admin.fetchTopicOffsets(topic));
+    return ends
+      .map(({ partition, low, high }) => partitionLag(partition, BigInt(low), BigInt(high), committed.get(partition)))
+      .sort((a, b) => a.partition - b.partition);
+  }
+
+  async close(): Promise<void> {
+    const connected = this.#connected;
+    this.#connected = undefined;
+    if (connected === undefined) return;
+    await settledWithin(
+      connected.then(() => this.#admin.disconnect()),
+      CLOSE_TIMEOUT_MS,
+      'disconnect',
+    ).catch(() => undefined);
+  }
+
+  async #ask<T>(doing: string, call: (admin: Admin) => Promise<T>): Promise<T> {
+    try {
+      this.#connected ??= this.#admin.connect();
+      await settledWithin(this.#connected, CALL_TIMEOUT_MS, doing);
+      return await settledWithin(call(this.#admin), CALL_TIMEOUT_MS, doing);
+    } catch (error) {
+      // A connection that was never made is tried anew by the next call.
+      this.#connected = undefined;
+      throw kafkaError(error, doing);
+    }
+  }
+}
+
+export function partitionLag(partition: number, low: bigint, end: bigint, stored: bigint | undefined): PartitionLag {
+  const committed = stored === undefined || stored < 0n ? undefined : stored;
+  const from = committed === undefined || committed < low ? low : committed;
+  return { partition, low, end, committed, lag: end > from ? end - from : 0n };
+}

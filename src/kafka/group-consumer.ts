@@ -1,0 +1,276 @@
+/**
+ * One membership of a consumer group on kafkajs, rebuilt when it dies: events in, calls out, no decisions about records.
+ *
+ * kafkajs never restarts itself here (`restartOnFailure`), so there is one place that waits and tries again.
+ */
+import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
+import { ServingError } from '../errors.ts';
+import type { Commit } from '../offsets/commit-plan.ts';
+import type { PartitionId } from '../offsets/epochs.ts';
+import { settledWithin } from './bounded.ts';
+import type { KafkaClient } from './client.ts';
+import { CommitChannel, unavailable } from './commit-channel.ts';
+import type { GroupMember } from './group-check.ts';
+import { type FetchedBatch, type Intake, intakeFailure } from './intake.ts';
+import { kafkaError, mayHeal } from './kafka-errors.ts';
+
+export type GroupConsumerOptions = {
+  readonly client: KafkaClient;
+  readonly topic: string;
+  readonly groupId: string;
+  readonly fromBeginning: boolean;
+  readonly sessionTimeoutMs: number;
+  readonly rebalanceTimeoutMs: number;
+  readonly fetchMaxWaitMs: number;
+  readonly fetchMinBytes: number;
+  readonly fetchMaxBytes: number;
+  readonly fetchMaxBytesPerPartition: number;
+};
+
+/** All are called synchronously from kafkajs's own turn and must not throw. */
+export type GroupEvents = {
+  onBatch(batch: FetchedBatch): Intake;
+  onEmptyStretch(id: PartitionId, lastOffset: bigint): void;
+  onJoined(assigned: readonly PartitionId[]): void;
+  onRebalancing(): void;
+  onForeignTopics(topics: readonly string[]): void;
+  /** The membership is gone; it is rebuilt after `retryInMs`. */
+  onDown(error: ServingError, retryInMs: number): void;
+  onFatal(error: ServingError): void;
+};
+
+const FIRST_RETRY_MS = 500;
+const MAX_RETRY_MS = 5_000;
+/** A membership that held for so long begins anew with short delays. */
+const STABLE_MS = 30_000;
+const MAX_SURPRISES = 5;
+const START_WAIT_MS = 5_000;
+const STOP_TIMEOUT_MS = 5_000;
+const WATCH_INTERVAL_MS = 5_000;
+
+export class GroupConsumer {
+  readonly #options: GroupConsumerOptions;
+  readonly #events: GroupEvents;
+  #consumer: Consumer | undefined;
+  #commits: CommitChannel | undefined;
+  #closed = false;
+  #failures = 0;
+  #surprises = 0;
+  #joinedAt = 0;
+  #lastSign = 0;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #watchdog: NodeJS.Timeout | undefined;
+
+  constructor(options: GroupConsumerOptions, events: GroupEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Resolves when the first attempt to join has ended or takes its time; how it goes is told by the events. */
+  async start(): Promise<void> {
+    this.#watchdog = setInterval(() => this.#watch(), WATCH_INTERVAL_MS).unref();
+    await settledWithin(this.#build(), START_WAIT_MS, 'join the group').catch(() => undefined);
+  }
+
+  /** Milliseconds since kafkajs last fetched, sent a heartbeat or joined. */
+  get silentMs(): number {
+    return performance.now() - this.#lastSign;
+  }
+
+  pause(ids: readonly PartitionId[]): void {
+    this.#whileRunning((consumer) => consumer.pause(this.#partitions(ids)));
+  }
+
+  resume(ids: readonly PartitionId[]): void {
+    this.#whileRunning((consumer) => consumer.resume(this.#partitions(ids)));
+  }
+
+  /** One attempt, signed with the generation of this very turn. Rejects unless the broker acknowledged every offset. */
+  async commit(commits: readonly Commit[]): Promise<void> {
+    if (this.#commits === undefined) throw unavailable('not a member of the group');
+    await this.#commits.send(commits);
+  }
+
+  async members(): Promise<readonly GroupMember[]> {
+    return (await this.#consumer?.describeGroup())?.members ?? [];
+  }
+
+  /** Leaves the group. kafkajs may never answer while a rebalance is under way, so it is only waited for so long. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retryTimer);
+    clearInterval(this.#watchdog);
+    const consumer = this.#consumer;
+    this.#consumer = undefined;
+    this.#commits = undefined;
+    if (consumer !== undefined) await this.#dismiss(consumer);
+  }
+
+  async #build(): Promise<void> {
+    const { client, topic, groupId, fromBeginning } = this.#options;
+    const consumer = client.patientKafka.consumer({
+      groupId,
+      sessionTimeout: this.#options.sessionTimeoutMs,
+      rebalanceTimeout: this.#options.rebalanceTimeoutMs,
+      heartbeatInterval: Math.floor(this.#options.sessionTimeoutMs / 10),
+      maxWaitTimeInMs: this.#options.fetchMaxWaitMs,
+      minBytes: this.#options.fetchMinBytes,
+      maxBytes: this.#options.fetchMaxBytes,
+      maxBytesPerPartition: this.#options.fetchMaxBytesPerPartition,
+      allowAutoTopicCreation: false,
+      retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5, restartOnFailure: async () => false },
+    });
+    this.#consumer = consumer;
+    const commits = new CommitChannel(consumer, topic);
+    this.#commits = commits;
+    this.#lastSign = performance.now();
+    this.#listen(consumer, commits);
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic], fromBeginning });
+      if (this.#consumer !== consumer) return await this.#dismiss(consumer);
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: async (payload) => this.#onBatch(consumer, payload),
+      });
+    } catch (error) {
+      this.#down(consumer, error);
+    }
+  }
+
+  #listen(consumer: Consumer, commits: CommitChannel): void {
+    const { events } = consumer;
+    const whenCurrent = <E>(handle: (event: E) => void) => {
+      return (event: E): void => {
+        if (this.#consumer === consumer) handle(event);
+      };
+    };
+    const sign = whenCurrent(() => {
+      this.#lastSign = performance.now();
+    });
+    consumer.on(events.FETCH_START, sign);
+    consumer.on(events.HEARTBEAT, sign);
+    consumer.on(
+      events.GROUP_JOIN,
+      whenCurrent((event) => this.#onJoin(event)),
+    );
+    consumer.on(
+      events.REBALANCING,
+      whenCurrent(() => this.#events.onRebalancing()),
+    );
+    consumer.on(
+      events.CRASH,
+      whenCurrent((event) => this.#down(consumer, event.payload.error)),
+    );
+    consumer.on(
+      events.RECEIVED_UNSUBSCRIBED_TOPICS,
+      whenCurrent((event) => this.#events.onForeignTopics(event.payload.topicsNotSubscribed)),
+    );
+    consumer.on(
+      events.COMMIT_OFFSETS,
+      whenCurrent((event) => commits.onCommitted(event)),
+    );
+    // The only trace of a stretch of markers and aborted records: such a batch never reaches eachBatch.
+    consumer.on(
+      events.END_BATCH_PROCESS,
+      whenCurrent(({ payload }) => {
+        if (payload.batchSize === 0) this.#events.onEmptyStretch(payload, BigInt(payload.lastOffset));
+      }),
+    );
+  }
+
+  #onJoin({ payload }: ConsumerGroupJoinEvent): void {
+    this.#joinedAt = performance.now();
+    this.#lastSign = this.#joinedAt;
+    const assignment = Object.entries(payload.memberAssignment);
+    this.#events.onJoined(
+      assignment.flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
+    );
+  }
+
+  #partitions(ids: readonly PartitionId[]): { topic: string; partitions: number[] }[] {
+    return ids.length === 0 ? [] : [{ topic: this.#options.topic, partitions: ids.map(({ partition }) => partition) }];
+  }
+
+  /** kafkajs refuses the call while it is not running; the next join puts the pauses right. */
+  #whileRunning(call: (consumer: Consumer) => void): void {
+    try {
+      if (this.#consumer !== undefined) call(this.#consumer);
+    } catch (error) {
+      this.#options.client.log.debug('pause or resume without a running consumer', {
+        code: kafkaError(error, 'pause').code,
+      });
+    }
+  }
+
+  /** Returns at once: kafkajs sends heartbeats only between batches. Nothing may be thrown into kafkajs from here. */
+  #onBatch(consumer: Consumer, { batch, resolveOffset, commitOffsetsIfNecessary }: EachBatchPayload): void {
+    if (this.#consumer !== consumer) return;
+    this.#commits?.use(commitOffsetsIfNecessary);
+    const { topic, partition, messages, highWatermark } = batch;
+    // Not in kafkajs's types: where the fetch began, which a reset of the position shows in.
+    const { fetchedOffset } = batch as typeof batch & { readonly fetchedOffset: string };
+    try {
+      const { takenTo } = this.#events.onBatch({
+        topic,
+        partition,
+        messages,
+        fetchedOffset: BigInt(fetchedOffset),
+        lastOffset: BigInt(batch.lastOffset()),
+        highWatermark: BigInt(highWatermark),
+      });
+      if (takenTo !== undefined) resolveOffset(takenTo);
+    } catch (error) {
+      this.#events.onFatal(intakeFailure(error));
+    }
+  }
+
+  #down(consumer: Consumer, cause: unknown): void {
+    if (this.#closed || this.#consumer !== consumer) return;
+    this.#consumer = undefined;
+    this.#commits = undefined;
+    const { groupId, topic } = this.#options;
+    const error = kafkaError(cause, `consume ${topic} as group ${groupId}`);
+    void this.#dismiss(consumer);
+    if (performance.now() - this.#joinedAt > STABLE_MS && this.#joinedAt > 0) this.#failures = this.#surprises = 0;
+    if (error.code === 'INTERNAL') this.#surprises += 1;
+    const verdict = this.#verdict(error);
+    if (verdict !== undefined) {
+      this.#events.onFatal(verdict);
+      return;
+    }
+    const retryInMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, MAX_RETRY_MS);
+    this.#failures += 1;
+    this.#joinedAt = 0;
+    this.#events.onDown(error, retryInMs);
+    this.#retryTimer = setTimeout(() => void this.#build(), retryInMs);
+  }
+
+  /** The error to stop with; undefined when trying again may help. */
+  #verdict(error: ServingError): ServingError | undefined {
+    if (this.#surprises >= MAX_SURPRISES) {
+      const says = `consumer of ${this.#options.topic} died ${this.#surprises} times in a row`;
+      return new ServingError('KAFKA_CONSUMER_DEAD', says, { cause: error });
+    }
+    return mayHeal(error) ? undefined : error;
+  }
+
+  /** kafkajs has been known to stop fetching without an error (tulios/kafkajs#659). */
+  #watch(): void {
+    const consumer = this.#consumer;
+    const limitMs = this.#options.sessionTimeoutMs + this.#options.rebalanceTimeoutMs;
+    if (consumer === undefined || this.silentMs < limitMs) return;
+    this.#down(consumer, new ServingError('KAFKA_UNAVAILABLE', `consumer showed no sign of life for ${limitMs} ms`));
+  }
+
+  async #dismiss(consumer: Consumer): Promise<void> {
+    await settledWithin(consumer.disconnect(), STOP_TIMEOUT_MS, 'leave the group').catch((error: unknown) => {
+      const { code } = kafkaError(error, 'leave the group');
+      this.#options.client.log.warn('group not left in order; the broker waits for the session timeout', {
+        groupId: this.#options.groupId,
+        code,
+      });
+    });
+  }
+}

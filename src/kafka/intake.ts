@@ -1,0 +1,160 @@
+/**
+ * A fetched batch into records: continuity check → ledger → room → decode → handler, all synchronous.
+ *
+ * Takes a beginning of the batch and says how far it came; the rest is fetched again later. So a batch may only be taken
+ * where the one before ended, or offsets would be skipped: that is checked here against the offset kafkajs fetched from.
+ */
+import type { KafkaMessage } from 'kafkajs';
+import { ServingError } from '../errors.ts';
+import { type PartitionId, partitionKey } from '../offsets/epochs.ts';
+import type { OffsetLedger } from '../offsets/ledger.ts';
+import type { Outcome, Settle } from '../records/outcome.ts';
+import type { RecordInFlight } from '../records/travel.ts';
+import type { Log } from '../telemetry/log.ts';
+import { type DecodeOptions, decodeMessage } from './decode.ts';
+import type { Admission, Flow } from './flow.ts';
+import { type PartitionState, Partitions } from './partitions.ts';
+import { rawMessage, weightBytes } from './raw-message.ts';
+import type { SourceHandler } from './source.ts';
+
+export type FetchedBatch = PartitionId & {
+  /** Where the fetch began. */
+  readonly fetchedOffset: bigint;
+  /** Last offset the fetch covered, transaction markers and aborted records included. */
+  readonly lastOffset: bigint;
+  /** End of the partition. */
+  readonly highWatermark: bigint;
+  readonly messages: readonly KafkaMessage[];
+};
+
+export type Intake = {
+  /** Last message that was taken, to be resolved; undefined when none was. */
+  readonly takenTo: string | undefined;
+  /** Undefined when the whole batch was taken. */
+  readonly declined: Exclude<Admission, 'admit'> | undefined;
+};
+
+export type IntakeOptions = {
+  readonly partitions: Partitions;
+  readonly flow: Flow;
+  readonly decode: DecodeOptions;
+  readonly handler: SourceHandler;
+  readonly log: Log;
+  /** A record has ended: there may be room, and something to commit. */
+  readonly onSettled: () => void;
+};
+
+const NOTHING: Intake = { takenTo: undefined, declined: undefined };
+
+export class BatchIntake {
+  readonly #options: IntakeOptions;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  take(batch: FetchedBatch): Intake {
+    const { partitions, flow, handler } = this.#options;
+    const owned = partitions.get(batch);
+    if (owned === undefined) return NOTHING;
+    const state = this.#continues(owned, batch) ? owned : this.#restart(owned, batch);
+    const ledger = Partitions.ledgerFrom(state, batch.fetchedOffset);
+    const records: RecordInFlight[] = [];
+    let takenTo: string | undefined;
+    let declined: Intake['declined'];
+    for (const message of batch.messages) {
+      const offset = BigInt(message.offset);
+      if (!ledger.isKnown(offset)) {
+        const raw = rawMessage(batch.topic, batch.partition, message);
+        const bytes = weightBytes(raw);
+        const admission = flow.admission(state.id, bytes, partitions.count);
+        if (admission !== 'admit') {
+          declined = admission;
+          break;
+        }
+        ledger.track(offset);
+        const load = { chunks: 0, bytes };
+        const decoded = decodeMessage(raw, this.#options.decode, this.#settle(state, ledger, offset, load));
+        load.chunks = decoded.length;
+        flow.add(state.id, load.chunks, bytes);
+        for (const record of decoded) records.push(record);
+      }
+      takenTo = message.offset;
+    }
+    if (declined === undefined) ledger.sawEnd(batch.lastOffset);
+    if (declined === undefined) state.position = batch.lastOffset + 1n;
+    else state.position = takenTo === undefined ? batch.fetchedOffset : BigInt(takenTo) + 1n;
+    if (records.length > 0) handler.onRecords(records);
+    return { takenTo, declined };
+  }
+
+  /** kafkajs has passed a stretch without data of its own: only markers and aborted records. */
+  passEmpty(id: PartitionId, lastOffset: bigint): void {
+    const state = this.#options.partitions.get(id);
+    if (state === undefined) return;
+    if (state.ledger === undefined) {
+      // Begun behind the stretch with nothing known to be committed, so that the next commit passes it.
+      Partitions.ledgerFrom(state, lastOffset + 1n);
+      state.committed = undefined;
+    } else {
+      state.ledger.sawEnd(lastOffset);
+    }
+    state.position = lastOffset + 1n;
+  }
+
+  #settle(
+    state: PartitionState,
+    ledger: OffsetLedger,
+    offset: bigint,
+    load: { chunks: number; bytes: number },
+  ): Settle {
+    let settled = false;
+    return (outcome: Outcome) => {
+      if (settled) return;
+      settled = true;
+      if (!this.#options.partitions.isCurrent(state)) return;
+      this.#options.flow.remove(state.id, load.chunks, load.bytes);
+      if (outcome.kind !== 'abandoned') ledger.markDone(offset);
+      this.#options.onSettled();
+    };
+  }
+
+  /** Whether the batch goes on with the log that the ledger knows. */
+  #continues(state: PartitionState, batch: FetchedBatch): boolean {
+    const { ledger, position, floor } = state;
+    if (position !== undefined) return batch.fetchedOffset === position;
+    if (ledger === undefined) return true;
+    if (batch.highWatermark < ledger.commitPoint || (floor !== undefined && batch.fetchedOffset < floor)) return false;
+    // The first fetch of a generation begins at the committed offset, so this reconciles as well.
+    this.#options.partitions.reconcile(state.id, batch.fetchedOffset);
+    return true;
+  }
+
+  /**
+   * kafkajs has answered "offset out of range" by itself: retention deleted what was next, or the topic was truncated or
+   * made anew. It has also committed −1 or −2, which the next commit puts right.
+   */
+  #restart(state: PartitionState, batch: FetchedBatch): PartitionState {
+    const { partitions, flow, handler, log } = this.#options;
+    log.error('partition was reset: offsets that were to be read are gone', {
+      topicPartition: partitionKey(state.id),
+      expectedOffset: String(state.position ?? state.ledger?.position),
+      readingFrom: String(batch.fetchedOffset),
+      highWatermark: String(batch.highWatermark),
+    });
+    flow.forget(state.id);
+    const next = partitions.restart(state.id);
+    handler.onRevoked([state.id]);
+    handler.onAssigned([state.id]);
+    Partitions.ledgerFrom(next, batch.fetchedOffset);
+    next.committed = undefined;
+    return next;
+  }
+}
+
+/** For the caller that must not let anything through: kafkajs dies for good of a TypeError in its batch handler. */
+export function intakeFailure(error: unknown): ServingError {
+  if (error instanceof ServingError) return error;
+  const name = error instanceof Error ? error.name : typeof error;
+  return new ServingError('INTERNAL', `a batch could not be taken in: ${name}`, { cause: error });
+}

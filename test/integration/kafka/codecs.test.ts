@@ -1,0 +1,77 @@
+import kafkajs from 'kafkajs';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { KafkaProducer } from '../../../src/kafka/producer.ts';
+import { useKafka } from '../../support/stack.ts';
+import { chunkMessages, closeAll, freshTopic, startSource, type Tools, toolsFor, until } from './harness.ts';
+import { storedZstdFrame } from './zstd-frame.ts';
+
+const kafka = useKafka();
+let tools: Tools;
+beforeAll(() => {
+  tools = toolsFor(kafka().bootstrapServers);
+});
+afterEach(closeAll);
+afterAll(() => tools.close());
+
+describe('record batches of every codec are read (K10)', () => {
+  for (const compression of ['none', 'gzip', 'snappy', 'lz4'] as const) {
+    it(compression, async () => {
+      const { topic, groupId } = await freshTopic(tools, compression);
+      const producer = new KafkaProducer({ client: tools.client, compression });
+      await producer.send(topic, chunkMessages(200));
+      await producer.close();
+      const { records, fatal } = await startSource(kafka().bootstrapServers, { topic, groupId });
+      await until('200 records', () => records.length === 200);
+      expect(records.every((record) => record.kind === 'chunk')).toBe(true);
+      expect(fatal).toEqual([]);
+    });
+  }
+
+  it('zstd', async () => {
+    const { topic, groupId } = await freshTopic(tools, 'zstd');
+    await produceZstd(topic, (bytes) => storedZstdFrame(bytes));
+    const { records } = await startSource(kafka().bootstrapServers, { topic, groupId });
+    await until('200 records', () => records.length === 200);
+    expect(records.every((record) => record.kind === 'chunk')).toBe(true);
+  });
+
+  it('a codec that is not registered is one fatal error that names it, not an endless loop', async () => {
+    const { topic, groupId } = await freshTopic(tools, 'unregistered');
+    await produceZstd(topic, (bytes) => storedZstdFrame(bytes));
+    // All codecs of Kafka are registered, so one is taken away for this test: as kafkajs has it by itself.
+    const { CompressionCodecs, CompressionTypes, KafkaJSError } = kafkajs;
+    const registered = CompressionCodecs[CompressionTypes.ZSTD];
+    CompressionCodecs[CompressionTypes.ZSTD] = () => {
+      throw Object.assign(new KafkaJSError('ZSTD compression not implemented', { retriable: false }), {
+        name: 'KafkaJSNotImplemented',
+      });
+    };
+    try {
+      const run = await startSource(kafka().bootstrapServers, { topic, groupId });
+      await until('fatal', () => run.fatal.length > 0);
+      expect(run.fatal).toMatchObject([{ code: 'KAFKA_CODEC_UNSUPPORTED', message: expect.stringContaining('ZSTD') }]);
+      expect(run.source.status()).toMatchObject({ joined: false, reason: expect.stringContaining('ZSTD') });
+    } finally {
+      CompressionCodecs[CompressionTypes.ZSTD] = registered;
+    }
+  });
+});
+
+/** The product does not write zstd, so the test lends kafkajs a packer for the length of one call. */
+async function produceZstd(topic: string, pack: (bytes: Buffer) => Buffer): Promise<void> {
+  const { CompressionCodecs, CompressionTypes } = kafkajs;
+  const registered = CompressionCodecs[CompressionTypes.ZSTD];
+  CompressionCodecs[CompressionTypes.ZSTD] = () => ({
+    ...registered(),
+    compress: async ({ buffer }: { buffer: Buffer }) => pack(buffer),
+  });
+  const producer = tools.client.kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner });
+  try {
+    await producer.connect();
+    const messages = chunkMessages(200).map(({ key, value }) => ({ key: String(key), value: String(value) }));
+    await producer.send({ topic, compression: CompressionTypes.ZSTD, messages });
+  } finally {
+    CompressionCodecs[CompressionTypes.ZSTD] = registered;
+    await producer.disconnect();
+  }
+}
