@@ -31,11 +31,13 @@ async function main(): Promise<number> {
   const folder = join(committedPath('package.json'), '..', '.demo');
   const interrupt = new AbortController();
   const onSignal = () => {
-    if (!interrupt.signal.aborted) say('\nstopping');
+    // Watchdogs end what is still running when the starter is gone.
+    if (interrupt.signal.aborted) process.exit(130);
+    say('\nstopping');
     interrupt.abort(new Error('interrupted'));
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  const demo = new Demo(folder, (line) => say(`· ${line}`));
+  const demo = new Demo(folder, (line) => say(`· ${line}`), interrupt.signal);
   try {
     await run(demo, choice, interrupt.signal);
     return 0;

@@ -24,17 +24,19 @@ export class Demo {
   readonly folder: string;
   readonly #stops: Stop[] = [];
   readonly #say: (line: string) => void;
+  readonly #signal: AbortSignal;
 
-  constructor(folder: string, say: (line: string) => void) {
+  constructor(folder: string, say: (line: string) => void, signal: AbortSignal) {
     this.folder = folder;
     this.#say = say;
+    this.#signal = signal;
   }
 
   async start({ engine, sink }: DemoChoice): Promise<DemoParts> {
     await rm(this.folder, { recursive: true, force: true });
     await mkdir(this.folder, { recursive: true });
-    this.#say('starting Kafka');
-    const kafka = this.#keep(await startKafka());
+    this.#announce('starting Kafka');
+    const kafka = this.#keep(await startKafka({ onLine: this.#say }));
     const store = await this.#startStore(sink);
     const engineUrl = await this.#startEngine(engine);
     const env = {
@@ -49,21 +51,27 @@ export class Demo {
     return { bootstrapServers: kafka.bootstrapServers, engineUrl, env };
   }
 
+  /** Before each step, so that an interrupted start ends at the next one. */
+  #announce(step: string): void {
+    this.#signal.throwIfAborted();
+    this.#say(step);
+  }
+
   async #startStore(sink: DemoChoice['sink']): Promise<Record<string, string>> {
     if (sink === 'lancedb') {
       return { RAG_SERVING_SINK: 'lancedb', RAG_SERVING_LANCEDB_PATH: join(this.folder, 'lancedb') };
     }
-    this.#say('starting Redis');
-    const redis = this.#keep(await startRedis());
+    this.#announce('starting Redis');
+    const redis = this.#keep(await startRedis({ onLine: this.#say }));
     return { RAG_SERVING_SINK: 'redis', RAG_SERVING_REDIS_URL: redis.url };
   }
 
   async #startEngine(engine: DemoChoice['engine']): Promise<string> {
     if (engine === 'triton') {
-      this.#say('starting Triton');
-      return this.#keep(await startTriton()).grpcUrl;
+      this.#announce('starting Triton');
+      return this.#keep(await startTriton({ onLine: this.#say })).grpcUrl;
     }
-    this.#say('starting the embedded engine');
+    this.#announce('starting the embedded engine');
     const ports = ['--grpc-port', '0', '--http-port', '0', '--metrics-port', '0'];
     const program = this.run(['engine', ...ports], {});
     const ready = await program.line(({ event }) => event === 'engine ready', 300_000);
