@@ -101,30 +101,35 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     parts.client = engine.client;
     const { transport, maxBatch, memory } = await openTransport(config, engine, log, signal);
     if (memory !== undefined) parts.memory = memory;
-    parts.watch = watchEngine(engine, health('model-server'));
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
     const kafka = openKafka(config, log);
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     const source = kafka.source;
     parts.source = source;
+    const holds = new Holds({
+      pause: (reason) => {
+        health(CHECK_OF_HOLD[reason]).fail('attempts fail and are repeated');
+        source.pause(reason);
+      },
+      resume: (reason) => {
+        health(CHECK_OF_HOLD[reason]).pass();
+        source.resume(reason);
+      },
+    });
+    // A model that says it is ready is not well while calls to it fail.
+    const watched = health('model-server');
+    const pass = () => void (holds.reasons.includes('engine') || watched.pass());
+    parts.watch = watchEngine(engine, { ...watched, pass });
     const pipeline = new Pipeline({
       transport,
       contract: engine.contract,
+      timeoutMs: config.inference.timeoutMs,
       sink: parts.sink,
       deadLetters: kafka.deadLetters,
       surroundings: {
         policy: defaultFailurePolicy,
-        holds: new Holds({
-          pause: (reason) => {
-            health(CHECK_OF_HOLD[reason]).fail('attempts fail and are repeated');
-            source.pause(reason);
-          },
-          resume: (reason) => {
-            health(CHECK_OF_HOLD[reason]).pass();
-            source.resume(reason);
-          },
-        }),
+        holds,
         observer: pipelineMetrics(metrics),
         log,
         clock: systemClock,
