@@ -8,8 +8,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ServingError } from '../errors.ts';
+import type { OnnxGraph } from './onnx-graph.ts';
 import { meanPoolNormalized, planMicroBatches } from './pooling.ts';
 import { TextTokenizer } from './tokenizer.ts';
 
@@ -22,19 +22,16 @@ export type OnnxModelOptions = {
 };
 
 const MICRO_BATCH = { maxRows: 16, maxPaddedTokens: 2048 };
-const REQUIRED_INPUTS = ['input_ids', 'attention_mask'];
-const KNOWN_INPUTS = [...REQUIRED_INPUTS, 'token_type_ids'];
-const OUTPUT = 'last_hidden_state';
 
 export class OnnxModel {
-  readonly #session: InferenceSession;
+  readonly #graph: OnnxGraph;
   readonly #tokenizer: TextTokenizer;
   readonly #maxTokens: number;
   readonly dims: number;
   #turn: Promise<void> = Promise.resolve();
 
-  private constructor(session: InferenceSession, tokenizer: TextTokenizer, maxTokens: number, dims: number) {
-    this.#session = session;
+  private constructor(graph: OnnxGraph, tokenizer: TextTokenizer, maxTokens: number, dims: number) {
+    this.#graph = graph;
     this.#tokenizer = tokenizer;
     this.#maxTokens = maxTokens;
     this.dims = dims;
@@ -43,16 +40,17 @@ export class OnnxModel {
   /** Throws ENGINE_MODEL_INVALID for a graph or a tokenizer that this engine cannot serve. */
   static async open(options: OnnxModelOptions): Promise<OnnxModel> {
     const tokenizer = new TextTokenizer(await readJson(options.tokenizerPath));
-    const session = await openSession(options);
-    const hidden = await runGraph(session, [tokenizer.encode('probe', options.maxTokens)], tokenizer.padId);
+    const { OnnxGraph } = await loadGraph();
+    const graph = await OnnxGraph.open(options);
+    const hidden = await graph.run([tokenizer.encode('probe', options.maxTokens)], tokenizer.padId);
     const dims = hidden.dims.length === 3 ? Number(hidden.dims[2]) : 0;
     if (dims <= 0 || hidden.type !== 'float32') {
       throw new ServingError(
         'ENGINE_MODEL_INVALID',
-        `output ${OUTPUT} is ${hidden.type} of rank ${hidden.dims.length}, expected float32 [batch, sequence, dims]: export the model without pooling`,
+        `output ${graph.output} is ${hidden.type} of rank ${hidden.dims.length}, expected float32 [batch, sequence, dims]: export the model without pooling`,
       );
     }
-    return new OnnxModel(session, tokenizer, options.maxTokens, dims);
+    return new OnnxModel(graph, tokenizer, options.maxTokens, dims);
   }
 
   /** [texts, dims], L2-normalised. An empty text is two special tokens and has a vector like any other. */
@@ -86,7 +84,7 @@ export class OnnxModel {
 
   async close(): Promise<void> {
     await this.#turn;
-    await this.#session.release();
+    await this.#graph.release();
   }
 
   async #vectors(sequences: readonly (readonly number[])[]): Promise<Float32Array> {
@@ -94,8 +92,7 @@ export class OnnxModel {
     const vectors = new Float32Array(sequences.length * this.dims);
     for (const group of planMicroBatches(lengths, MICRO_BATCH)) {
       const pooled = await this.#inTurn(async () => {
-        const hidden = await runGraph(
-          this.#session,
+        const hidden = await this.#graph.run(
           group.map((index) => sequences[index]!),
           this.#tokenizer.padId,
         );
@@ -135,55 +132,17 @@ export class OnnxModel {
   }
 }
 
-async function openSession(options: OnnxModelOptions): Promise<InferenceSession> {
-  let session: InferenceSession;
+/** Loaded when a model is opened: the package is optional, and its native library is large. */
+async function loadGraph(): Promise<typeof import('./onnx-graph.ts')> {
   try {
-    session = await InferenceSession.create(options.modelPath, {
-      executionProviders: ['cpu'],
-      intraOpNumThreads: options.threads,
-      interOpNumThreads: 1,
-      // The arena keeps the largest shape ever seen of every kind; without it the speed is the same and memory flat.
-      enableCpuMemArena: false,
-      logSeverityLevel: 3,
-    });
-  } catch (error) {
-    throw new ServingError('ENGINE_MODEL_INVALID', `onnxruntime cannot load ${options.modelPath}`, { cause: error });
+    return await import('./onnx-graph.ts');
+  } catch (cause) {
+    throw new ServingError(
+      'DEPENDENCY_MISSING',
+      `the embedded engine needs the package onnxruntime-node with a native build for ${process.platform}-${process.arch}: run npm install with ONNXRUNTIME_NODE_INSTALL=skip, or serve the model with Triton`,
+      { cause },
+    );
   }
-  const missing = REQUIRED_INPUTS.filter((name) => !session.inputNames.includes(name));
-  const unknown = session.inputNames.filter((name) => !KNOWN_INPUTS.includes(name));
-  if (missing.length === 0 && unknown.length === 0 && session.outputNames.includes(OUTPUT)) return session;
-  throw new ServingError(
-    'ENGINE_MODEL_INVALID',
-    `${options.modelPath} has inputs ${session.inputNames.join(', ')} and outputs ${session.outputNames.join(', ')}; ` +
-      `expected inputs ${KNOWN_INPUTS.join(', ')} (the last is optional) and output ${OUTPUT}: export the model as a feature extractor`,
-  );
-}
-
-async function runGraph(
-  session: InferenceSession,
-  sequences: readonly (readonly number[])[],
-  padId: number,
-): Promise<Tensor> {
-  const width = Math.max(...sequences.map((sequence) => sequence.length));
-  const dims = [sequences.length, width];
-  const ids = new BigInt64Array(sequences.length * width).fill(BigInt(padId));
-  const mask = new BigInt64Array(ids.length);
-  sequences.forEach((sequence, row) => {
-    sequence.forEach((id, at) => {
-      ids[row * width + at] = BigInt(id);
-      mask[row * width + at] = 1n;
-    });
-  });
-  const feeds: Record<string, Tensor> = {
-    input_ids: new Tensor('int64', ids, dims),
-    attention_mask: new Tensor('int64', mask, dims),
-  };
-  // Each sequence is encoded by itself, so it is segment 0 throughout.
-  if (session.inputNames.includes('token_type_ids')) {
-    feeds.token_type_ids = new Tensor('int64', new BigInt64Array(ids.length), dims);
-  }
-  const outputs = await session.run(feeds, [OUTPUT]);
-  return outputs[OUTPUT] as Tensor;
 }
 
 async function readJson(path: string): Promise<unknown> {
