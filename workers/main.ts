@@ -18,6 +18,9 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 // A reader that went away (`| head`) is no reason to stop the work.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
+// LanceDB writes warnings to standard error by itself, past our redaction, and quotes addresses with their passwords in them.
+process.env.LANCEDB_LOG ??= 'off';
+
 const code = await runCommandLine({
   args: process.argv.slice(2),
   env: process.env,

@@ -1,14 +1,15 @@
 /**
  * SIGTERM and SIGINT of a program: the first asks it to stop, every further one asks it to hurry. None of them ends the
- * process: a commit is never cut in half by an impatient second signal.
+ * process: a commit is never cut in half by an impatient second signal, nor an exit code lost to one that comes when all is
+ * done and the process is just about to end. So the listeners stay.
  */
 export type StopSignals = {
   /** Aborts at the first signal. */
   readonly stopping: AbortSignal;
   /** The signal that came first, for the log. */
   readonly received: () => NodeJS.Signals | undefined;
+  /** Called at each further signal; at once when one has come already. */
   onHurry(listener: () => void): void;
-  dispose(): void;
 };
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -17,11 +18,13 @@ export function listenForStop(): StopSignals {
   const abort = new AbortController();
   const listeners: (() => void)[] = [];
   let first: NodeJS.Signals | undefined;
+  let hurried = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (first === undefined) {
       first = signal;
       abort.abort(new Error(`received ${signal}`));
     } else {
+      hurried = true;
       for (const listener of listeners) listener();
     }
   };
@@ -29,9 +32,9 @@ export function listenForStop(): StopSignals {
   return {
     stopping: abort.signal,
     received: () => first,
-    onHurry: (listener) => void listeners.push(listener),
-    dispose: () => {
-      for (const signal of SIGNALS) process.off(signal, onSignal);
+    onHurry: (listener) => {
+      listeners.push(listener);
+      if (hurried) listener();
     },
   };
 }

@@ -54,6 +54,10 @@ export class Program {
     return this.#child.pid ?? -1;
   }
 
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   #take(line: string): void {
     this.output += `${line}\n`;
     if (!line.startsWith('{')) return;

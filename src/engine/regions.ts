@@ -36,6 +36,8 @@ const PAGE_BYTES = 4096;
 export class RegionRegistry {
   readonly #options: RegionOptions;
   readonly #regions = new Map<string, Region>();
+  /** Unregistered while a running request used them; until it ends, Triton takes no region of that name. */
+  readonly #leaving = new Set<Region>();
 
   constructor(options: RegionOptions) {
     this.#options = options;
@@ -44,7 +46,7 @@ export class RegionRegistry {
   register(info: RegionInfo): void {
     this.#requireAllowed();
     const { name, key, offset, byteSize } = info;
-    if (this.#regions.has(name)) {
+    if (this.#regions.has(name) || this.#isLeaving(name)) {
       throw new WireFault('ALREADY_EXISTS', `shared memory region '${name}' already in manager`);
     }
     for (const other of this.#regions.values()) {
@@ -73,12 +75,7 @@ export class RegionRegistry {
   unregister(name: string): void {
     this.#requireAllowed();
     const leaving = name === '' ? [...this.#regions.values()] : [this.#regions.get(name)];
-    for (const region of leaving) {
-      if (region === undefined) continue;
-      this.#regions.delete(region.name);
-      region.registered = false;
-      closeIfUnused(region);
-    }
+    for (const region of leaving) if (region !== undefined) this.#forget(region);
   }
 
   /** One region, or all for the empty name. */
@@ -112,17 +109,27 @@ export class RegionRegistry {
         if (released) return;
         released = true;
         region.users--;
-        closeIfUnused(region);
+        if (region.registered || region.users > 0) return;
+        this.#leaving.delete(region);
+        closeSync(region.fd);
       },
     };
   }
 
   close(): void {
-    for (const region of this.#regions.values()) {
-      region.registered = false;
-      closeIfUnused(region);
-    }
-    this.#regions.clear();
+    for (const region of this.#regions.values()) this.#forget(region);
+  }
+
+  #forget(region: Region): void {
+    this.#regions.delete(region.name);
+    region.registered = false;
+    if (region.users > 0) this.#leaving.add(region);
+    else closeSync(region.fd);
+  }
+
+  #isLeaving(name: string): boolean {
+    for (const region of this.#leaving) if (region.name === name) return true;
+    return false;
   }
 
   #requireAllowed(): void {
@@ -151,10 +158,6 @@ export class RegionRegistry {
     closeSync(fd);
     throw new WireFault('INTERNAL', cannotOpen);
   }
-}
-
-function closeIfUnused(region: Region): void {
-  if (!region.registered && region.users === 0) closeSync(region.fd);
 }
 
 function readFully(region: Region, position: number, byteSize: number): Uint8Array {

@@ -56,6 +56,7 @@ export function syntheticReranking(dims: number): RowMaker {
   };
 }
 
+const QUOTED_BYTES = 64;
 const STATUS_OF = { 'invalid-argument': 'INVALID_ARGUMENT', internal: 'INTERNAL', unavailable: 'UNAVAILABLE' } as const;
 /** Little-endian FP16 that the first element of a spoilt row takes. Of an FP32 score it is the upper half. */
 const SPOILT_BITS = { nan: 0x7e00, inf: 0x7c00 } as const;
@@ -114,9 +115,11 @@ export class SyntheticCompute implements Compute {
   #withFaults(columns: Columns, output: Uint8Array): ComputeResult {
     const { rowBytes } = this.#rows;
     const kinds = this.#faultsOf(columns);
-    for (const kind of kinds) {
+    for (const [row, kind] of kinds.entries()) {
       if (kind === 'invalid-argument' || kind === 'internal' || kind === 'unavailable') {
-        return new WireFault(STATUS_OF[kind], `synthetic ${kind} fault for a marked text`, 'BACKEND');
+        // Quoted as real models do it: clients must not repeat a server's words.
+        const quoted = asBuffer(columns[0]![row]!).toString('utf8', 0, QUOTED_BYTES);
+        return new WireFault(STATUS_OF[kind], `synthetic ${kind} fault for ${quoted}`, 'BACKEND');
       }
     }
     kinds.forEach((kind, row) => {

@@ -3,8 +3,8 @@
  *
  * A code alone does not do: Triton uses UNAVAILABLE for a full queue, a request that waited too long, a shape outside
  * the model's profile and a model that is not loaded, besides what gRPC means by it. Rules are tried in order, the first
- * that fits wins, and the last rule of each code has no text. Our message never repeats the server's: a model may quote
- * its input there. The server's own words stay in `cause`.
+ * that fits wins, and the last rule of each code has no text. Our message never repeats the server's, and of an inference
+ * `cause` does not either: a model may quote its input there, and causes are logged.
  */
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { type ErrorCode, ServingError } from '../errors.ts';
@@ -99,6 +99,7 @@ const RULES: readonly Rule[] = [
     'the server cannot open the shared-memory file',
     /unable to open shared memory region/i,
   ),
+  rule('INTERNAL', 'SHM_REGION_EXISTS', 'a running request uses the region', /currently in use/i, 'shared-memory'),
   // The file of a key is open for another name already; Triton then trips over its own closed descriptor.
   rule(
     'INTERNAL',
@@ -132,15 +133,17 @@ const RULES: readonly Rule[] = [
   rule('UNKNOWN', 'INFERENCE_FAILED', 'the model failed'),
 ];
 
-/** A failed call as a ServingError; the transport's own error is its cause. */
+/** How grpc-js itself begins, about the connection. Anything else is the server's. */
+const WORDS_OF_THE_TRANSPORT =
+  /^(No connection established|Connection dropped|Name resolution failed|Stream refused by server|Channel closed|Deadline exceeded|Received RST_STREAM|Received message larger than max|Attempted to send message|(read|write|connect) E[A-Z]+)/;
+
+/** A failed call as a ServingError. */
 export function fromGrpcError(error: ServiceError, call: FailedCall): ServingError {
   const name = status[error.code] ?? String(error.code);
   const details = { method: call.method, endpoint: call.endpoint, status: name };
+  const cause = causeOf(error, call.kind);
   if (call.aborted) {
-    return new ServingError('INFERENCE_CANCELLED', `${call.method} was cancelled by its caller`, {
-      cause: error,
-      details,
-    });
+    return new ServingError('INFERENCE_CANCELLED', `${call.method} was cancelled by its caller`, { cause, details });
   }
   const found = RULES.find(
     (candidate) =>
@@ -152,11 +155,17 @@ export function fromGrpcError(error: ServiceError, call: FailedCall): ServingErr
   return new ServingError(
     found?.code ?? 'INFERENCE_FAILED',
     `${call.method} at ${call.endpoint}: ${meaning} (${name})`,
-    {
-      cause: error,
-      details,
-    },
+    { cause, details },
   );
+}
+
+function causeOf(error: ServiceError, kind: CallKind): Error {
+  if (kind !== 'infer' || WORDS_OF_THE_TRANSPORT.test(error.details)) return error;
+  const withheld = new Error(
+    `words of the model server withheld (${error.details.length} characters); its own log has them`,
+  );
+  // For a caller that knows what it asks for: not enumerable, so that nothing prints it by accident.
+  return Object.defineProperty(withheld, 'details', { value: error.details, enumerable: false });
 }
 
 function rule(name: keyof typeof status, code: ErrorCode, meaning: string, text?: RegExp, kind?: CallKind): Rule {

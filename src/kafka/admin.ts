@@ -4,10 +4,11 @@
  * Lag is counted from the broker's committed offsets, not from what the client has fetched, which stands still while
  * partitions are paused. An end offset leaves out an open transaction. Connects at the first call.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { settledWithin } from './bounded.ts';
 import type { KafkaClient } from './client.ts';
-import { kafkaError } from './kafka-errors.ts';
+import { brokerErrorType, kafkaError } from './kafka-errors.ts';
 
 export type PartitionLag = {
   readonly partition: number;
@@ -29,6 +30,7 @@ export type TopicOptions = {
 
 const CALL_TIMEOUT_MS = 20_000;
 const CLOSE_TIMEOUT_MS = 2_000;
+const LEADERS_PAUSE_MS = 50;
 
 export class KafkaAdmin {
   readonly #admin: Admin;
@@ -38,15 +40,17 @@ export class KafkaAdmin {
     this.#admin = client.kafka.admin();
   }
 
-  /** True when it was made now, false when it was there. Its metadata may take a moment to reach every client. */
+  /** True when it was made now, false when it was there. Resolves when a broker knows the leaders of its partitions. */
   ensureTopic(topic: string, options: TopicOptions): Promise<boolean> {
     return this.#ask(`create topic ${topic}`, async (admin) => {
       const configEntries = Object.entries(options.configEntries ?? {}).map(([name, value]) => ({ name, value }));
       const { partitions: numPartitions, replicationFactor = -1 } = options;
-      return admin.createTopics({
-        waitForLeaders: true,
+      const made = await admin.createTopics({
+        waitForLeaders: false,
         topics: [{ topic, numPartitions, replicationFactor, configEntries }],
       });
+      await untilLeaders(admin, topic);
+      return made;
     });
   }
 
@@ -90,6 +94,22 @@ export class KafkaAdmin {
       // A connection that was never made is tried anew by the next call.
       this.#connected = undefined;
       throw kafkaError(error, doing);
+    }
+  }
+}
+
+/**
+ * The controller has made the topic before the broker has heard of it, and the broker then says that it knows no such topic.
+ * kafkajs's own `waitForLeaders` takes that for an error.
+ */
+async function untilLeaders(admin: Admin, topic: string): Promise<void> {
+  for (const until = performance.now() + CALL_TIMEOUT_MS; ; await sleep(LEADERS_PAUSE_MS)) {
+    try {
+      return void (await admin.fetchTopicMetadata({ topics: [topic] }));
+    } catch (error) {
+      const type = brokerErrorType(error);
+      const onItsWay = type === 'UNKNOWN_TOPIC_OR_PARTITION' || type === 'LEADER_NOT_AVAILABLE';
+      if (!onItsWay || performance.now() > until) throw error;
     }
   }
 }

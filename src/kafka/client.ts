@@ -10,6 +10,7 @@ import { type KafkaConnectionConfig, kafkaSettings, type SaslConfig } from '../c
 import { ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { registerCodecs } from './codecs.ts';
+import { ConnectionTroubles } from './connection-troubles.ts';
 import { logBridge } from './log-bridge.ts';
 import { guardKafkaTimers } from './timer-guard.ts';
 
@@ -30,6 +31,7 @@ export type KafkaClient = {
    * one until its session ends; one that holds out comes back as itself, at once.
    */
   readonly patientKafka: Kafka;
+  readonly troubles: ConnectionTroubles;
   readonly log: Log;
   readonly clientId: string;
 };
@@ -47,6 +49,7 @@ export function createKafkaClient(options: KafkaClientOptions): KafkaClient {
   if (bootstrapServers.length === 0) {
     throw new ServingError('CONFIG_INVALID', `${kafkaSettings.bootstrapServers.name}: no broker given; set host:port`);
   }
+  const troubles = new ConnectionTroubles();
   const config: KafkaConfig = {
     clientId,
     brokers: [...bootstrapServers],
@@ -54,13 +57,13 @@ export function createKafkaClient(options: KafkaClientOptions): KafkaClient {
     authenticationTimeout: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     requestTimeout: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     logLevel: kafkajs.logLevel.INFO,
-    logCreator: logBridge(log),
+    logCreator: logBridge(log, troubles),
     ...(sasl === undefined ? {} : { sasl: saslOptions(sasl) }),
     ...(tls === undefined ? {} : { ssl: tlsOptions(tls) }),
   };
   const kafka = new kafkajs.Kafka({ ...config, retry: { ...RETRY } });
   const patientKafka = new kafkajs.Kafka({ ...config, retry: { ...PATIENT_RETRY } });
-  return { kafka, patientKafka, log, clientId };
+  return { kafka, patientKafka, troubles, log, clientId };
 }
 
 function saslOptions({ mechanism, username, password }: SaslConfig): SASLOptions {

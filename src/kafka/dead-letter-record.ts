@@ -1,5 +1,5 @@
 /**
- * A dead letter as the record that goes to `<topic>.dlq`: key, value and headers as they came, and why it is there.
+ * A dead letter as the record that goes to the dead-letter topic: key, value and headers as they came, and why it is there.
  *
  * A record that came out of a dead-letter topic before has its old `rag-dlq-*` headers replaced, never stacked. One chunk of
  * a batch message takes the whole message along and says its index. A value that is too large for a record is cut to its
@@ -21,10 +21,6 @@ export type DeadLetterContext = {
 
 /** For what the log adds to a record: lengths, offsets, batch header. */
 const RECORD_OVERHEAD_BYTES = 512;
-
-export function deadLetterTopic(topic: string): string {
-  return `${topic}.dlq`;
-}
 
 export function deadLetterMessage(letter: DeadLetter, context: DeadLetterContext): OutgoingMessage {
   const { key, value, headers } = letter.raw;

@@ -1,33 +1,36 @@
 /**
- * The DeadLetters port on Kafka: each source topic has its `<topic>.dlq`, made at the first letter when that is allowed.
+ * The DeadLetters port on Kafka: one topic for the letters of a worker, made at the first letter when that is allowed.
  *
- * Letters go in requests of bounded size, for the broker's limit counts a whole batch. A broker that takes less than
- * `maxRecordBytes` gets the letters one by one and shorter, down to a kilobyte: a letter that cannot be written would hold
- * its partition for ever.
+ * Letters go in requests of bounded size, for the broker's limit counts a whole batch. A letter that the topic does not take
+ * whole is sent alone and shorter, down to a kilobyte: one that cannot be written would hold its partition for ever.
  */
 import { type Clock, systemClock } from '../clock.ts';
-import { isServingError } from '../errors.ts';
+import { isServingError, ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { KafkaAdmin } from './admin.ts';
 import type { KafkaClient } from './client.ts';
 import type { DeadLetter, DeadLetters } from './dead-letter.ts';
-import { deadLetterMessage, deadLetterTopic, messageBytes } from './dead-letter-record.ts';
+import { deadLetterMessage, messageBytes } from './dead-letter-record.ts';
 import { KafkaProducer, type OutgoingMessage } from './producer.ts';
 
 export type DeadLettersOptions = {
   readonly client: KafkaClient;
+  readonly topic: string;
   readonly workerId: string;
   readonly log: Log;
   /** True unless given: makes a missing dead-letter topic. */
   readonly createTopic?: boolean;
   /** Partitions of a topic that is made; 1 unless given. */
   readonly partitions?: number;
-  /** Just below the broker's own default unless given. */
-  readonly maxRecordBytes?: number;
+  /** Of a request of several letters, and of a letter that the topic does not take whole. */
+  readonly maxRequestBytes?: number;
   readonly clock?: Clock;
 };
 
-const MAX_RECORD_BYTES = 1_000_000;
+/** Just below what a topic takes unless it is told otherwise. */
+const MAX_REQUEST_BYTES = 1_000_000;
+/** A broker hangs up on more than 100 MiB (`socket.request.max.bytes`) without an answer that says why. */
+const MAX_WHOLE_BYTES = 67_108_864;
 const MIN_RECORD_BYTES = 1_024;
 
 export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
@@ -38,31 +41,23 @@ class KafkaDeadLetters implements DeadLetters {
   readonly #options: DeadLettersOptions;
   readonly #producer: KafkaProducer;
   readonly #admin: KafkaAdmin;
-  readonly #maxRecordBytes: number;
-  readonly #ready = new Map<string, Promise<void>>();
+  readonly #maxRequestBytes: number;
+  #ready: Promise<void> | undefined;
 
   constructor(options: DeadLettersOptions) {
     this.#options = options;
     this.#producer = new KafkaProducer({ client: options.client });
     this.#admin = new KafkaAdmin(options.client);
-    this.#maxRecordBytes = options.maxRecordBytes ?? MAX_RECORD_BYTES;
+    this.#maxRequestBytes = options.maxRequestBytes ?? MAX_REQUEST_BYTES;
   }
 
   async send(letters: readonly DeadLetter[]): Promise<void> {
-    const byTopic = new Map<string, DeadLetter[]>();
-    for (const letter of letters) {
-      const topic = deadLetterTopic(letter.raw.source.topic);
-      byTopic.set(topic, [...(byTopic.get(topic) ?? []), letter]);
-    }
-    for (const [topic, group] of byTopic) {
-      await this.#ensure(topic);
-      try {
-        await this.#sendAll(topic, group);
-      } catch (error) {
-        // It may be gone since it was looked at; the caller's next try makes it again.
-        if (isServingError(error, 'KAFKA_TOPIC_UNKNOWN')) this.#ready.delete(topic);
-        throw error;
-      }
+    if (letters.length === 0) return;
+    try {
+      if (this.#options.createTopic !== false) await (this.#ready ??= this.#ensure());
+      await this.#sendAll(letters);
+    } catch (error) {
+      throw this.#known(error);
     }
   }
 
@@ -70,42 +65,47 @@ class KafkaDeadLetters implements DeadLetters {
     await Promise.all([this.#producer.close(), this.#admin.close()]);
   }
 
-  async #sendAll(topic: string, letters: readonly DeadLetter[]): Promise<void> {
+  /** It may be gone since it was looked at, or not have reached every broker yet: the caller's next try makes it again. */
+  #known(error: unknown): unknown {
+    const { topic, createTopic } = this.#options;
+    if (!isServingError(error, 'KAFKA_TOPIC_UNKNOWN') || createTopic === false) return error;
+    this.#ready = undefined;
+    return new ServingError('KAFKA_UNAVAILABLE', `dead-letter topic ${topic} is not there yet`, { cause: error });
+  }
+
+  async #sendAll(letters: readonly DeadLetter[]): Promise<void> {
     let request: { letter: DeadLetter; message: OutgoingMessage }[] = [];
     let bytes = 0;
     for (const letter of letters) {
-      const message = this.#message(letter, this.#maxRecordBytes);
+      const message = this.#message(letter, MAX_WHOLE_BYTES);
       const size = messageBytes(message);
-      if (request.length > 0 && bytes + size > this.#maxRecordBytes) {
-        await this.#sendRequest(topic, request);
+      if (request.length > 0 && bytes + size > this.#maxRequestBytes) {
+        await this.#sendRequest(request);
         request = [];
         bytes = 0;
       }
       request.push({ letter, message });
       bytes += size;
     }
-    await this.#sendRequest(topic, request);
+    await this.#sendRequest(request);
   }
 
-  async #sendRequest(
-    topic: string,
-    request: readonly { letter: DeadLetter; message: OutgoingMessage }[],
-  ): Promise<void> {
+  async #sendRequest(request: readonly { letter: DeadLetter; message: OutgoingMessage }[]): Promise<void> {
     try {
       await this.#producer.send(
-        topic,
+        this.#options.topic,
         request.map(({ message }) => message),
       );
     } catch (error) {
       if (!isServingError(error, 'CHUNK_TOO_LARGE')) throw error;
-      for (const { letter } of request) await this.#sendShorter(topic, letter);
+      for (const { letter } of request) await this.#sendShorter(letter);
     }
   }
 
-  async #sendShorter(topic: string, letter: DeadLetter): Promise<void> {
-    for (let limit = this.#maxRecordBytes; ; limit /= 4) {
+  async #sendShorter(letter: DeadLetter): Promise<void> {
+    for (let limit = MAX_WHOLE_BYTES; ; limit = Math.floor(Math.min(limit / 4, this.#maxRequestBytes))) {
       try {
-        return await this.#producer.send(topic, [this.#message(letter, Math.floor(limit))]);
+        return await this.#producer.send(this.#options.topic, [this.#message(letter, limit)]);
       } catch (error) {
         if (!isServingError(error, 'CHUNK_TOO_LARGE') || limit < MIN_RECORD_BYTES) throw error;
       }
@@ -117,22 +117,15 @@ class KafkaDeadLetters implements DeadLetters {
     return deadLetterMessage(letter, { workerId, atMs: clock.wallMs(), maxRecordBytes });
   }
 
-  #ensure(topic: string): Promise<void> {
-    if (this.#options.createTopic === false) return Promise.resolve();
-    const known = this.#ready.get(topic);
-    if (known !== undefined) return known;
-    const ready = this.#create(topic).catch((error: unknown) => {
-      this.#ready.delete(topic);
+  async #ensure(): Promise<void> {
+    const { topic, partitions = 1, log } = this.#options;
+    try {
+      // Asked first, for a worker may have the right to write to it without the right to make it.
+      if (await this.#admin.topicExists(topic)) return;
+      if (await this.#admin.ensureTopic(topic, { partitions })) log.info('dead-letter topic made', { topic });
+    } catch (error) {
+      this.#ready = undefined;
       throw error;
-    });
-    this.#ready.set(topic, ready);
-    return ready;
-  }
-
-  async #create(topic: string): Promise<void> {
-    // Asked first, for a worker may have the right to write to it without the right to make it.
-    if (await this.#admin.topicExists(topic)) return;
-    const made = await this.#admin.ensureTopic(topic, { partitions: this.#options.partitions ?? 1 });
-    if (made) this.#options.log.info('dead-letter topic made', { topic });
+    }
   }
 }

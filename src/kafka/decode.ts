@@ -44,7 +44,7 @@ export function decodeMessage(raw: RawMessage, options: DecodeOptions, settle: S
     if (raw.value === null) return [deletion(raw, settle)];
     const json = parse(raw.value);
     if (!isObject(json) || !Object.hasOwn(json, 'chunks')) {
-      return [{ kind: 'chunk', chunk: chunk(json, 0, undefined, raw, options), raw, settle }];
+      return [{ kind: 'chunk', chunk: chunk(json, undefined, undefined, raw, options), raw, settle }];
     }
     if (Object.hasOwn(json, 'chunk_id')) throw invalid('value: holds both chunk_id and chunks; send one of the two');
     const batch = batchSchema.safeParse(json);
@@ -74,7 +74,7 @@ function batchChunk(
 
 function chunk(
   input: unknown,
-  index: number,
+  batchIndex: number | undefined,
   shared: BatchFields | undefined,
   raw: RawMessage,
   options: DecodeOptions,
@@ -101,7 +101,7 @@ function chunk(
     version: fields.version ?? shared?.version,
     metadata: metadataOf(fields, shared, input, options),
     source: raw.source,
-    index,
+    batchIndex,
   };
 }
 

@@ -12,7 +12,7 @@ import type { KafkaClient } from './client.ts';
 import { CommitChannel, unavailable } from './commit-channel.ts';
 import type { GroupMember } from './group-check.ts';
 import { type FetchedBatch, type Intake, intakeFailure } from './intake.ts';
-import { kafkaError, mayHeal } from './kafka-errors.ts';
+import { consumerError, kafkaError, mayHeal } from './kafka-errors.ts';
 
 export type GroupConsumerOptions = {
   readonly client: KafkaClient;
@@ -47,6 +47,7 @@ const MAX_SURPRISES = 5;
 const START_WAIT_MS = 5_000;
 const STOP_TIMEOUT_MS = 5_000;
 const WATCH_INTERVAL_MS = 5_000;
+const RECENT_TROUBLE_MS = 5_000;
 
 export class GroupConsumer {
   readonly #options: GroupConsumerOptions;
@@ -230,8 +231,12 @@ export class GroupConsumer {
     if (this.#closed || this.#consumer !== consumer) return;
     this.#consumer = undefined;
     this.#commits = undefined;
-    const { groupId, topic } = this.#options;
-    const error = kafkaError(cause, `consume ${topic} as group ${groupId}`);
+    const { client, groupId, topic } = this.#options;
+    const error = consumerError(
+      cause,
+      `consume ${topic} as group ${groupId}`,
+      client.troubles.latest(RECENT_TROUBLE_MS),
+    );
     void this.#dismiss(consumer);
     if (performance.now() - this.#joinedAt > STABLE_MS && this.#joinedAt > 0) this.#failures = this.#surprises = 0;
     if (error.code === 'INTERNAL') this.#surprises += 1;

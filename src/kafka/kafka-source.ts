@@ -260,7 +260,9 @@ class KafkaSource implements Source {
     if (this.#reason !== undefined && this.#reason !== JOINING) return this.#reason;
     const { silentMs } = this.#consumer;
     if (this.#handler !== undefined && silentMs > SILENT_MS) {
-      return `KAFKA_UNAVAILABLE: no sign of life from the brokers for ${Math.floor(silentMs / 1_000)} s`;
+      const why = this.#options.client.troubles.latest(silentMs);
+      const silence = `KAFKA_UNAVAILABLE: no sign of life from the brokers for ${Math.floor(silentMs / 1_000)} s`;
+      return why === undefined ? silence : `${silence} (${why})`;
     }
     return this.#reason ?? this.#misuse.starved(this.#partitions.count);
   }

@@ -1,9 +1,11 @@
 /**
- * Embed stage: one batch of chunks to vectors, whatever it takes. An outage is waited out; a chunk that spoils its
- * batch is found by halving, and blamed only if the engine still embeds a text that is known to be good.
+ * Embed stage: one batch of chunks to vectors, whatever it takes. An outage is waited out; an engine too slow for a
+ * whole batch gets it in pieces; a chunk that spoils its batch is found by halving, and blamed only if the engine still
+ * embeds a text that is known to be good.
  */
-import { ServingError } from '../errors.ts';
+import { isServingError, ServingError } from '../errors.ts';
 import type { VectorContract } from '../kserve/contract.ts';
+import { CallSize } from '../resilience/call-size.ts';
 import { type Perseverance, persevere, type Surroundings } from './persevere.ts';
 import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
 import type { ChunkTraveller } from './traveller.ts';
@@ -21,23 +23,33 @@ export type EmbedStageOptions = {
   readonly transport: EmbedTransport;
   readonly contract: VectorContract;
   readonly surroundings: Surroundings;
+  /** Deadline of one call of the transport. */
+  readonly timeoutMs: number;
+  /** Chunks of a batch at most. */
+  readonly maxRows: number;
 };
 
 const PROBE_TEXT = 'The quick brown fox jumps over the lazy dog.';
 
 export class EmbedStage {
   readonly #options: EmbedStageOptions;
+  readonly #size: CallSize;
 
   constructor(options: EmbedStageOptions) {
     this.#options = options;
+    this.#size = new CallSize(options.maxRows);
   }
 
   /** Resolves when every chunk has gone to one of the callbacks. Rejects with a fatal ServingError or the signal's reason. */
   async run(batch: readonly ChunkTraveller[], results: EmbedResults, signal: AbortSignal): Promise<void> {
     const given = await this.#call(batch, signal);
     switch (given.kind) {
-      case 'ok':
-        return this.#sortRows(batch, given, results, signal);
+      case 'ok': {
+        const { rows } = given.value;
+        await this.#sortRows(batch.slice(0, rows.length), given, results, signal);
+        const rest = batch.slice(rows.length);
+        return rest.length === 0 ? undefined : this.run(rest, results, signal);
+      }
       case 'isolate': {
         const middle = Math.ceil(batch.length / 2);
         await this.run(batch.slice(0, middle), results, signal);
@@ -50,15 +62,42 @@ export class EmbedStage {
     }
   }
 
-  #call(batch: readonly ChunkTraveller[], signal: AbortSignal): Promise<Perseverance<EmbeddedBatch & Rows>> {
-    const { transport, contract, surroundings } = this.#options;
+  /** Rows of the batch, or of its beginning when the engine is too slow for all of it. */
+  #call(batch: readonly ChunkTraveller[], signal: AbortSignal): Promise<Perseverance<Rows>> {
+    const { contract, surroundings } = this.#options;
     const texts = batch.map(({ record }) => record.chunk.text);
+    let most = texts.length;
     const call = async () => {
-      const embedded = await transport.embed(texts, signal);
-      surroundings.observer.embedded(texts.length, embedded.transport);
-      return { ...embedded, rows: vectorRows(embedded.vectors, texts.length, contract) };
+      const asked = texts.slice(0, Math.min(most, this.#size.rows));
+      try {
+        const embedded = await this.#timed(asked, signal);
+        surroundings.observer.embedded(asked.length, embedded.transport);
+        return { rows: vectorRows(embedded.vectors, asked.length, contract) };
+      } catch (error) {
+        // Also where it was less than others may ask for: the same call once more would be late once more.
+        if (isServingError(error, 'INFERENCE_DEADLINE')) most = Math.ceil(asked.length / 2);
+        throw error;
+      }
     };
     return persevere(call, { stage: 'embed', holdReason: 'engine', rows: batch.length }, surroundings, signal);
+  }
+
+  async #timed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+    const { transport, timeoutMs, surroundings } = this.#options;
+    const { clock, log } = surroundings;
+    const begunWith = this.#size.rows;
+    const startedMs = clock.monotonicMs();
+    try {
+      const embedded = await transport.embed(texts, signal);
+      this.#size.answered(begunWith, texts.length, (clock.monotonicMs() - startedMs) / timeoutMs);
+      return embedded;
+    } catch (error) {
+      if (isServingError(error, 'INFERENCE_DEADLINE')) {
+        this.#size.missed(begunWith);
+        log.warn('no vectors before the deadline', { asked: texts.length, timeoutMs, mostNext: this.#size.rows });
+      }
+      throw error;
+    }
   }
 
   async #sortRows(

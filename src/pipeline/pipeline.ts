@@ -25,7 +25,7 @@ import {
   type Traveller,
 } from './traveller.ts';
 
-export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings'> & {
+export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings' | 'maxRows'> & {
   readonly sink: Sink;
   readonly deadLetters: DeadLetters;
   readonly surroundings: Surroundings;
@@ -63,7 +63,7 @@ export class Pipeline {
       superseded: (traveller) => this.#settle(traveller, { kind: 'superseded' }),
     });
     this.#packer = new Packer(options.limits);
-    this.#embedStage = new EmbedStage(options);
+    this.#embedStage = new EmbedStage({ ...options, maxRows: options.limits.maxItems });
     this.#persistStage = new PersistStage(options.sink, options.surroundings);
     this.#embedPermits = new Permits(options.batchesInFlight);
     this.#persistPermits = new Permits(options.persistConcurrency);
@@ -229,7 +229,7 @@ export class Pipeline {
     attempts: number,
   ): Promise<void> {
     const letters = travellers.map(({ record }): DeadLetter => {
-      const index = record.kind === 'chunk' ? record.chunk.index : undefined;
+      const index = record.kind === 'chunk' ? record.chunk.batchIndex : undefined;
       return { raw: record.raw, index, error, stage, attempts };
     });
     const buried = await this.#deliver(letters);

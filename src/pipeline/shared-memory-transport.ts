@@ -1,8 +1,8 @@
 /**
  * Texts and vectors in a leased slot of shared memory; the gRPC messages carry only where they are.
  *
- * A slot whose call ended without an answer is quarantined: the engine may still write into it. When every slot is
- * quarantined, the region is registered anew, which a server accepts only once no running request uses it.
+ * A slot whose call ended without an answer is quarantined: the engine may still write into it. To have it back the
+ * region is registered anew, which a server accepts only once no running request uses it; meanwhile no call begins.
  */
 import { isServingError, type ServingError } from '../errors.ts';
 import type { InferenceClient } from '../inference/client.ts';
@@ -46,8 +46,12 @@ export class SharedMemoryTransport implements EmbedTransport {
   }
 
   async #embedInSlot(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
-    const { pool } = this.#options.memory;
-    const lease = await pool.acquire(signal);
+    const { memory, inline } = this.#options;
+    const lease = await memory.pool.acquire(signal);
+    if (this.#inlineOnly) {
+      lease.release();
+      return inline.embed(texts, signal);
+    }
     try {
       const vectors = await this.#infer(lease, texts, signal);
       lease.release();
@@ -81,13 +85,16 @@ export class SharedMemoryTransport implements EmbedTransport {
 
   async #recoverSlots(signal: AbortSignal): Promise<void> {
     const { pool, registration } = this.#options.memory;
-    const { free, leased, quarantined } = pool.counts;
-    if (free === 0 && leased === 0 && quarantined > 0) await this.#register(registration.epoch, signal);
+    if (pool.wantsRegistration) await this.#register(registration.epoch, signal);
   }
 
   async #register(seenEpoch: number, signal: AbortSignal): Promise<void> {
-    const mode = await this.#options.memory.registration.ensureRegistered(seenEpoch, signal);
-    if (mode.mode === 'inline') this.#inlineOnly = true;
+    const { memory } = this.#options;
+    const mode = await memory.registration.ensureRegistered(seenEpoch, signal);
+    if (mode.mode !== 'inline') return;
+    this.#inlineOnly = true;
+    // No slot is used any more: whoever waits for one goes on without.
+    memory.pool.reclaimQuarantined();
   }
 }
 

@@ -22,8 +22,8 @@ export type ChunkRecord = {
   readonly version: number | undefined;
   readonly metadata: JsonObject | undefined;
   readonly source: SourcePosition;
-  /** Position inside its Kafka message: 0 for a single chunk, 0…n-1 for a batch message. */
-  readonly index: number;
+  /** Position inside its batch message, from 0; undefined for a chunk that is a message of its own. */
+  readonly batchIndex: number | undefined;
 };
 
 /** A Kafka tombstone: the chunk or the whole document named by the key leaves the store. */

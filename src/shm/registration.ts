@@ -5,13 +5,14 @@
  * A server that refuses, or cannot open the file, gets its batches inline; a server that is away is an error, because
  * its answer is not known.
  *
- * The surprising fact: unregistering a region in use succeeds at once and takes effect later, so a registration right
- * after it is refused for a while. When it is accepted at last, no running request uses the region any more.
+ * The surprising fact: a region that a running request uses cannot be unregistered. Servers either say so or answer at
+ * once and do it later; both refuse to register it anew for a while. When they accept at last, no running request uses
+ * the region any more, not even one whose client has long gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { asServingError, isServingError, ServingError } from '../errors.ts';
-import type { InferenceClient, SharedMemoryRegion } from '../inference/client.ts';
+import type { CallOptions, InferenceClient, SharedMemoryRegion } from '../inference/client.ts';
 
 export type InlineReason = 'disabled' | 'unsupported' | 'not-shared' | 'refused';
 
@@ -34,6 +35,8 @@ export type RegistrationOptions = {
 const DEFAULT_IN_USE_WAIT_MS = 10_000;
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
+const CLOSE_WAIT_MS = 2_000;
+const CLOSE_PAUSE_MS = 100;
 
 export class Registration {
   readonly #options: RegistrationOptions;
@@ -98,8 +101,19 @@ export class Registration {
       } catch (error) {
         if (!isServingError(error, 'SHM_REGION_EXISTS') || this.#clock.monotonicMs() >= giveUpAtMs) throw error;
       }
-      await client.unregisterSharedMemory(region.name, this.#call());
+      await this.#unregisterUnlessInUse(this.#call());
       await sleep(pauseMs, undefined, { ref: false, signal: this.#closing.signal });
+    }
+  }
+
+  /** False while a running request uses the region. */
+  async #unregisterUnlessInUse(options: CallOptions): Promise<boolean> {
+    try {
+      await this.#options.client.unregisterSharedMemory(this.#options.region.name, options);
+      return true;
+    } catch (error) {
+      if (!isServingError(error, 'SHM_REGION_EXISTS')) throw error;
+      return false;
     }
   }
 
@@ -111,9 +125,16 @@ export class Registration {
     this.#closing.abort(closedError());
     // A registration that was on its way must not come after our farewell.
     await this.#flight?.catch(() => {});
-    const { client, region, timeoutMs } = this.#options;
+    const { timeoutMs } = this.#options;
+    const giveUpAtMs = this.#clock.monotonicMs() + CLOSE_WAIT_MS;
     try {
-      await client.unregisterSharedMemory(region.name, { timeoutMs });
+      // Requests that were given up a moment ago may still run.
+      while (!(await this.#unregisterUnlessInUse({ timeoutMs }))) {
+        if (this.#clock.monotonicMs() >= giveUpAtMs) {
+          return new ServingError('SHM_REGION_EXISTS', 'the server keeps the region: a running request uses it');
+        }
+        await sleep(CLOSE_PAUSE_MS);
+      }
       return undefined;
     } catch (error) {
       return isServingError(error, 'SHM_UNSUPPORTED') ? undefined : asServingError(error);

@@ -23,7 +23,7 @@ export type SharedMemoryOptions = {
   readonly slots: number;
   readonly inputBytes: number;
   readonly outputBytes: number;
-  /** Longer than the server's longest run of one request. */
+  /** See SlotPoolOptions. */
   readonly quarantineMs: number;
   /** For each call to the server. */
   readonly timeoutMs: number;

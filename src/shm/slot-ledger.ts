@@ -2,8 +2,8 @@
  * Which slots are free, leased or quarantined. Pure: time is an argument.
  *
  * The surprising fact: a slot whose call ended without an answer is not free. A server does not stop a running request
- * at the client's deadline and may still write its output, into the batch of whoever got the slot next. Such a slot
- * waits until the server can no longer write: see slot-pool.ts.
+ * at the client's deadline and may still write its output, into the batch of whoever got the slot next. No length of time
+ * makes it free: a server can be slow, or frozen and thawed. See slot-pool.ts.
  */
 import { ServingError } from '../errors.ts';
 
@@ -23,8 +23,8 @@ export class SlotLedger {
     return { free: this.#free.length, leased: this.#leased.size, quarantined: this.#quarantined.size };
   }
 
-  /** When the first quarantine ends; undefined while there is none. */
-  get dueAtMs(): number | undefined {
+  /** Since when the slot is quarantined that has been so for longest; undefined while none is. */
+  get quarantinedSinceMs(): number | undefined {
     return this.#quarantined.size === 0 ? undefined : Math.min(...this.#quarantined.values());
   }
 
@@ -39,28 +39,17 @@ export class SlotLedger {
     this.#free.push(slot);
   }
 
-  quarantine(slot: number, untilMs: number): void {
+  quarantine(slot: number, nowMs: number): void {
     this.#endLease(slot);
-    this.#quarantined.set(slot, untilMs);
-  }
-
-  /** Frees the slots whose quarantine is over; returns how many. */
-  reclaimDue(nowMs: number): number {
-    return this.#reclaim((untilMs) => untilMs <= nowMs);
+    this.#quarantined.set(slot, nowMs);
   }
 
   /** Frees every quarantined slot; returns how many. */
-  reclaimAll(): number {
-    return this.#reclaim(() => true);
-  }
-
-  #reclaim(isOver: (untilMs: number) => boolean): number {
-    const over = [...this.#quarantined].filter(([, untilMs]) => isOver(untilMs));
-    for (const [slot] of over) {
-      this.#quarantined.delete(slot);
-      this.#free.push(slot);
-    }
-    return over.length;
+  reclaim(): number {
+    const count = this.#quarantined.size;
+    this.#free.push(...this.#quarantined.keys());
+    this.#quarantined.clear();
+    return count;
   }
 
   #endLease(slot: number): void {

@@ -2,10 +2,10 @@
  * Leases of slots: who waits is served in the order of coming, and a lease ends exactly once.
  *
  * A lease ends with `release` when its call was answered, or with `quarantine` when it ended without an answer
- * (deadline, cancel, lost connection): the server may still write into the slot. A quarantine ends
- * - after `quarantineMs`, which must be longer than the server's longest run of a request, or
- * - by `reclaimQuarantined`, once nothing can write any more: the region was registered anew. That needs no restart to
- *   be safe, because a server refuses the name of a region that a running request still uses.
+ * (deadline, cancel, lost connection): the server may still write into the slot. Only the server can say when it will not
+ * any more, and it says so by registering the region anew: one that was restarted has lost its mappings, one that was not
+ * refuses the name of a region that a running request still uses. So quarantined slots come back by `reclaimQuarantined`,
+ * never by time; time only says when it is worth asking (`wantsRegistration`).
  */
 import { type Clock, systemClock } from '../clock.ts';
 import { ServingError } from '../errors.ts';
@@ -22,7 +22,7 @@ export type SlotLease = {
 
 export type SlotPoolOptions = {
   readonly slots: number;
-  /** Longer than the longest time a server may work on one request. */
+  /** How long a slot rests before the region should be registered anew for its sake, while other slots still work. */
   readonly quarantineMs: number;
   readonly clock?: Clock;
   readonly onQuarantine?: (slot: number, reason: QuarantineReason) => void;
@@ -36,7 +36,6 @@ export class SlotPool {
   readonly #clock: Clock;
   // A Set keeps the order of coming, and a waiter that gives up leaves it without a search.
   readonly #waiters = new Set<Waiter>();
-  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: SlotPoolOptions) {
@@ -53,6 +52,14 @@ export class SlotPool {
     return this.#waiters.size;
   }
 
+  /** True when nothing works any more for quarantined slots, or one has rested for long: register the region anew. */
+  get wantsRegistration(): boolean {
+    const sinceMs = this.#ledger.quarantinedSinceMs;
+    if (sinceMs === undefined) return false;
+    const { free, leased } = this.#ledger.counts;
+    return free + leased === 0 || this.#clock.monotonicMs() - sinceMs >= this.#options.quarantineMs;
+  }
+
   /** Waits for a slot. Rejects with INFERENCE_CANCELLED when the signal fires first or the pool closes. */
   async acquire(signal: AbortSignal): Promise<SlotLease> {
     const lease = this.tryAcquire();
@@ -65,15 +72,13 @@ export class SlotPool {
   /** A free slot, or undefined when there is none, also while others wait. Throws when the pool is closed. */
   tryAcquire(): SlotLease | undefined {
     if (this.#closed) throw closedError();
-    this.#ledger.reclaimDue(this.#clock.monotonicMs());
-    this.#serve();
     const slot = this.#ledger.take();
     return slot === undefined ? undefined : this.#lease(slot);
   }
 
   /** For a region that was registered anew: nothing writes into the old slots any more. Returns how many were freed. */
   reclaimQuarantined(): number {
-    const freed = this.#ledger.reclaimAll();
+    const freed = this.#ledger.reclaim();
     this.#serve();
     return freed;
   }
@@ -81,8 +86,6 @@ export class SlotPool {
   /** Waiters are rejected; leases that are out may still end. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
     for (const waiter of this.#waiters) waiter.fail(closedError());
     this.#waiters.clear();
   }
@@ -92,7 +95,6 @@ export class SlotPool {
       const leave = (): void => {
         this.#waiters.delete(waiter);
         reject(gaveUp(signal));
-        this.#watchQuarantine();
       };
       const stay = (): void => signal.removeEventListener('abort', leave);
       const waiter: Waiter = {
@@ -107,7 +109,6 @@ export class SlotPool {
       };
       signal.addEventListener('abort', leave, { once: true });
       this.#waiters.add(waiter);
-      this.#watchQuarantine();
     });
   }
 
@@ -125,7 +126,7 @@ export class SlotPool {
       release: () => endOnce(() => this.#ledger.giveBack(slot)),
       quarantine: (reason) =>
         endOnce(() => {
-          this.#ledger.quarantine(slot, this.#clock.monotonicMs() + this.#options.quarantineMs);
+          this.#ledger.quarantine(slot, this.#clock.monotonicMs());
           this.#options.onQuarantine?.(slot, reason);
         }),
     };
@@ -138,22 +139,6 @@ export class SlotPool {
       this.#waiters.delete(waiter);
       waiter.give(this.#lease(slot));
     }
-    this.#watchQuarantine();
-  }
-
-  /** A timer is needed only while someone waits: without a waiter, the next `tryAcquire` looks at the clock itself. */
-  #watchQuarantine(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const dueAtMs = this.#ledger.dueAtMs;
-    if (this.#closed || this.#waiters.size === 0 || dueAtMs === undefined) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#ledger.reclaimDue(this.#clock.monotonicMs());
-        this.#serve();
-      },
-      Math.max(dueAtMs - this.#clock.monotonicMs(), 1),
-    ).unref();
   }
 }
 

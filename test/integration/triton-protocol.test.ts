@@ -1,6 +1,6 @@
 /** Our protocol, codecs and error table against a real Triton: what it really answers, not what we think it does. */
 import { closeSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { InferenceClient, SharedMemoryRegion } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
@@ -191,6 +191,18 @@ describe('inference through shared memory', () => {
     await expect(client.registerSharedMemory(region, soon)).rejects.toMatchObject({ code: 'SHM_REGION_EXISTS' });
     const again = { ...region, name: `${name}-again` };
     await expect(client.registerSharedMemory(again, soon)).rejects.toMatchObject({ code: 'SHM_REGION_EXISTS' });
+  });
+
+  it('a region in use is neither given up nor taken anew before its request has ended, though its client has gone', async () => {
+    const input: TensorData = { kind: 'region', range: put(['a'], 0) };
+    const abandoned = client.infer(withInput('slow', 1, input, slot(VECTOR_BYTES)), { timeoutMs: 50 });
+    await expect(abandoned).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
+    const inUse = { code: 'SHM_REGION_EXISTS' };
+    await expect(client.registerSharedMemory(region, soon)).rejects.toMatchObject(inUse);
+    await expect(client.unregisterSharedMemory(name, soon)).rejects.toMatchObject(inUse);
+    const giveUp = () => client.unregisterSharedMemory(name, soon).then(() => true);
+    await vi.waitUntil(() => giveUp().catch(() => false), { timeout: 10_000, interval: 20 });
+    await client.registerSharedMemory(region, soon);
   });
 
   it('a file that Triton cannot open is SHM_UNSUPPORTED, one that is too short SHM_INVALID', async () => {

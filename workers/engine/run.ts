@@ -110,7 +110,6 @@ async function serve(flags: EngineFlags, options: EngineOptions, log: Log): Prom
     throw error;
   } finally {
     await engine?.close(DRAIN_MS, hurry.signal);
-    signals.dispose();
   }
 }
 

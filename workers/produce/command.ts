@@ -49,7 +49,6 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
     return exitCodeFor(result);
   } finally {
     await outlet?.close();
-    signals.dispose();
   }
 }
 

@@ -1,13 +1,14 @@
 /** Which way the texts of this worker take: shared memory where the model server accepts it, else inline. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerConfig } from '../../src/config/programs.ts';
-import { ServingError } from '../../src/errors.ts';
+import { asServingError, ServingError } from '../../src/errors.ts';
 import { bytesPerVector } from '../../src/kserve/contract.ts';
 import { InlineTransport } from '../../src/pipeline/inline-transport.ts';
 import { SharedMemoryTransport } from '../../src/pipeline/shared-memory-transport.ts';
 import type { EmbedTransport } from '../../src/pipeline/transport.ts';
 import { openSharedMemory, type SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import type { EngineConnection } from './engine-connection.ts';
+import { connectEngine, type EngineConnection, type Health } from './engine-connection.ts';
 
 export type OpenedTransport = {
   readonly transport: EmbedTransport;
@@ -17,10 +18,36 @@ export type OpenedTransport = {
 };
 
 const REGISTER_TIMEOUT_MS = 5_000;
-/** A server may finish a request that we gave up on: its slot rests for one more timeout. */
+/** Of the deadline: a server that gets over it has by then probably finished the request that we gave up on. */
 const QUARANTINE_FACTOR = 2;
 
-export async function openTransport(
+const WAIT_MS = 500;
+
+/** The model server and the way to it. A server that goes away between the two is waited for again. */
+export async function openEngine(
+  config: WorkerConfig,
+  health: Health,
+  log: Log,
+  signal: AbortSignal,
+): Promise<{ readonly engine: EngineConnection } & OpenedTransport> {
+  for (;;) {
+    const engine = await connectEngine(config.inference, health, log, signal);
+    try {
+      return { engine, ...(await openTransport(config, engine, log, signal)) };
+    } catch (thrown) {
+      engine.client.close();
+      signal.throwIfAborted();
+      const error = asServingError(thrown);
+      // Shared memory that is required and refused is no outage: the server is there, and says no.
+      if (error.failureClass !== 'outage' || error.code === 'SHM_UNSUPPORTED') throw error;
+      health.fail(error.message);
+      log.warn('the model server went away again', { code: error.code, error });
+    }
+    await sleep(WAIT_MS, undefined, { signal });
+  }
+}
+
+async function openTransport(
   config: WorkerConfig,
   { client, contract }: EngineConnection,
   log: Log,

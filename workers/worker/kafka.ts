@@ -49,7 +49,7 @@ export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
   });
   return {
     source,
-    deadLetters: createDeadLetters({ client, workerId, log }),
+    deadLetters: createDeadLetters({ client, topic: pipeline.deadLetterTopic, workerId, log }),
     lag: () => admin.lag(kafka.consumerGroup, kafka.topic),
     closeLag: () => admin.close(),
   };

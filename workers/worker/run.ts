@@ -19,8 +19,8 @@ import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { listenForStop } from '../signals.ts';
-import { openTransport } from './embed-transport.ts';
-import { connectEngine, type Health, watchEngine } from './engine-connection.ts';
+import { openEngine } from './embed-transport.ts';
+import { type Health, watchEngine } from './engine-connection.ts';
 import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
@@ -87,19 +87,18 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
 
   const failed = phase.current === 'failed';
   if (!failed) phase.move('draining', wallMs());
-  log.info('stopping', { signal: signals.received(), budgetMs: config.pipeline.drainTimeoutMs });
-  const abandoned = await drainAll(failed ? FATAL_BUDGET_MS : config.pipeline.drainTimeoutMs);
+  const budgetMs = failed ? FATAL_BUDGET_MS : config.pipeline.drainTimeoutMs;
+  log.info('stopping', { signal: signals.received(), budgetMs });
+  const abandoned = await drainAll(budgetMs);
   if (!failed) phase.move('stopped', wallMs());
   await ops.close();
   metrics.close();
-  signals.dispose();
   if (failed) return exitCodes.failed;
   return abandoned > 0 ? exitCodes.unfinished : exitCodes.done;
 
   async function start(signal: AbortSignal): Promise<void> {
-    const engine = await connectEngine(config.inference, health('model-server'), log, signal);
+    const { engine, transport, maxBatch, memory } = await openEngine(config, health('model-server'), log, signal);
     parts.client = engine.client;
-    const { transport, maxBatch, memory } = await openTransport(config, engine, log, signal);
     if (memory !== undefined) parts.memory = memory;
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
     const kafka = openKafka(config, log);
@@ -152,7 +151,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
         return kafka.closeLag();
       },
     };
-    await source.start({
+    const started = source.start({
       onRecords: (records) => pipeline.accept(records),
       onAssigned: (partitions) => {
         metrics.rebalances.add({});
@@ -164,6 +163,9 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       },
       onFatal: (error) => fail(asServingError(error)),
     });
+    // Joining takes its time when the broker is away; whoever wants to stop does not wait for it.
+    await Promise.race([started, untilAborted(signal)]);
+    signal.throwIfAborted();
   }
 
   async function drainAll(budgetMs: number): Promise<number> {

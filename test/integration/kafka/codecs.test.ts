@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { KafkaProducer } from '../../../src/kafka/producer.ts';
 import { useKafka } from '../../support/stack.ts';
 import { chunkMessages, closeAll, freshTopic, startSource, type Tools, toolsFor, until } from './harness.ts';
-import { storedZstdFrame } from './zstd-frame.ts';
+import { sendZstd } from './zstd.ts';
 
 const kafka = useKafka();
 let tools: Tools;
@@ -29,7 +29,7 @@ describe('record batches of every codec are read (K10)', () => {
 
   it('zstd', async () => {
     const { topic, groupId } = await freshTopic(tools, 'zstd');
-    await produceZstd(topic, (bytes) => storedZstdFrame(bytes));
+    await sendZstd(tools.client, topic, chunkMessages(200));
     const { records } = await startSource(kafka().bootstrapServers, { topic, groupId });
     await until('200 records', () => records.length === 200);
     expect(records.every((record) => record.kind === 'chunk')).toBe(true);
@@ -37,7 +37,7 @@ describe('record batches of every codec are read (K10)', () => {
 
   it('a codec that is not registered is one fatal error that names it, not an endless loop', async () => {
     const { topic, groupId } = await freshTopic(tools, 'unregistered');
-    await produceZstd(topic, (bytes) => storedZstdFrame(bytes));
+    await sendZstd(tools.client, topic, chunkMessages(200));
     // All codecs of Kafka are registered, so one is taken away for this test: as kafkajs has it by itself.
     const { CompressionCodecs, CompressionTypes, KafkaJSError } = kafkajs;
     const registered = CompressionCodecs[CompressionTypes.ZSTD];
@@ -56,22 +56,3 @@ describe('record batches of every codec are read (K10)', () => {
     }
   });
 });
-
-/** The product does not write zstd, so the test lends kafkajs a packer for the length of one call. */
-async function produceZstd(topic: string, pack: (bytes: Buffer) => Buffer): Promise<void> {
-  const { CompressionCodecs, CompressionTypes } = kafkajs;
-  const registered = CompressionCodecs[CompressionTypes.ZSTD];
-  CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-    ...registered(),
-    compress: async ({ buffer }: { buffer: Buffer }) => pack(buffer),
-  });
-  const producer = tools.client.kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner });
-  try {
-    await producer.connect();
-    const messages = chunkMessages(200).map(({ key, value }) => ({ key: String(key), value: String(value) }));
-    await producer.send({ topic, compression: CompressionTypes.ZSTD, messages });
-  } finally {
-    CompressionCodecs[CompressionTypes.ZSTD] = registered;
-    await producer.disconnect();
-  }
-}

@@ -14,8 +14,8 @@ beforeAll(() => {
 afterEach(closeAll);
 afterAll(() => tools.close());
 
-const deadLetters = (more: object = {}) =>
-  createDeadLetters({ client: tools.client, workerId: 'w-1', log: recordingLog(), ...more });
+const deadLetters = (topic: string, more: object = {}) =>
+  createDeadLetters({ client: tools.client, topic: `${topic}.dlq`, workerId: 'w-1', log: recordingLog(), ...more });
 const error = new ServingError('CHUNK_INVALID', 'text: expected a string, got a number');
 
 async function readBack(topic: string, count: number) {
@@ -37,7 +37,7 @@ describe('dead letters', () => {
     await tools.producer.send(topic, [{ key: bytes, value: bytes, headers }]);
     const run = await startSource(kafka().bootstrapServers, { topic, groupId });
     await until('the record', () => run.records.length === 1);
-    const letters = deadLetters();
+    const letters = deadLetters(topic);
     const letter = (raw: DeadLetter['raw'], attempts: number): DeadLetter => ({
       raw,
       index: 3,
@@ -73,7 +73,7 @@ describe('dead letters', () => {
       headers: [['n', null]] as const,
       timestampMs: 1,
     };
-    const letters = deadLetters();
+    const letters = deadLetters(topic);
     await letters.send([{ raw, index: undefined, error, stage: 'persist', attempts: 1 }]);
     const [letter] = await readBack(topic, 1);
     expect([letter!.key, letter!.value, letter!.headers[0]]).toEqual([null, null, ['n', Buffer.alloc(0)]]);
@@ -90,7 +90,7 @@ describe('dead letters', () => {
       headers: [],
       timestampMs: 1,
     });
-    const letters = deadLetters({ maxRecordBytes: 100_000 });
+    const letters = deadLetters(topic, { maxRequestBytes: 100_000 });
     const letter = (size: number): DeadLetter => ({
       raw: raw(size),
       index: undefined,
@@ -114,9 +114,33 @@ describe('dead letters', () => {
     await letters.close();
   });
 
+  it('a topic that is deleted between two letters is made again', async () => {
+    const topic = freshName('gone');
+    const raw = { source: { topic, partition: 0, offset: 0n }, key: null, value: null, headers: [], timestampMs: 1 };
+    const letters = deadLetters(topic);
+    const send = () => letters.send([{ raw, index: undefined, error, stage: 'embed', attempts: 1 }]);
+    await send();
+    const admin = tools.client.kafka.admin();
+    await admin.connect();
+    await admin.deleteTopics({ topics: [`${topic}.dlq`] });
+    await admin.disconnect();
+    // As the pipeline does it: an outage is tried again.
+    await until('sent', () =>
+      send().then(
+        () => true,
+        (failure) => {
+          expect(failure).toMatchObject({ failureClass: 'outage' });
+          return false;
+        },
+      ),
+    );
+    expect(await readBack(topic, 1)).toHaveLength(1);
+    await letters.close();
+  });
+
   it('without the right to make the topic, a missing one is one clear error', async () => {
     const topic = freshName('nowhere');
-    const letters = deadLetters({ createTopic: false });
+    const letters = deadLetters(topic, { createTopic: false });
     const raw = { source: { topic, partition: 0, offset: 0n }, key: null, value: null, headers: [], timestampMs: 1 };
     await expect(letters.send([{ raw, index: undefined, error, stage: 'embed', attempts: 1 }])).rejects.toMatchObject({
       code: 'KAFKA_TOPIC_UNKNOWN',

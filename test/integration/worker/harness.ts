@@ -52,6 +52,11 @@ export class WorkerProcess {
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
   }
 
+  /** What a path of the ops server answers, whole. */
+  async page(path: string): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.port}/${path}`, { signal: AbortSignal.timeout(5_000) })).text();
+  }
+
   stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs?: number): Promise<Exit> {
     return this.program.stop(signal, timeoutMs);
   }

@@ -4,6 +4,7 @@
  */
 import { ServingError } from '../../../src/errors.ts';
 import type { CallOptions, InferenceClient, SharedMemoryRegion } from '../../../src/inference/client.ts';
+import type { InferRequest, InferResponse } from '../../../src/kserve/tensor.ts';
 
 export class FakeShmServer implements InferenceClient {
   readonly target = 'fake:8001';
@@ -12,6 +13,8 @@ export class FakeShmServer implements InferenceClient {
   /** Thrown by the next registrations, first one first. */
   registerFails: ServingError[] = [];
   unregisterFails: ServingError | undefined;
+  /** Refuses to unregister a region in use instead of doing it later. */
+  refusesToUnregister = false;
   /** Names whose unregistration takes effect only after so many more registrations were refused. */
   inUse = new Map<string, number>();
   /** Awaited inside each registration. */
@@ -42,6 +45,9 @@ export class FakeShmServer implements InferenceClient {
     this.calls.push(`unregister ${name}`);
     if (name === '') this.regions.clear();
     if (this.unregisterFails !== undefined) throw this.unregisterFails;
+    if (this.refusesToUnregister && (this.inUse.get(name) ?? 0) > 0) {
+      throw new ServingError('SHM_REGION_EXISTS', 'currently in use');
+    }
     this.regions.delete(name);
   }
 
@@ -61,7 +67,7 @@ export class FakeShmServer implements InferenceClient {
   async describeModel(): Promise<never> {
     throw new ServingError('INFERENCE_UNSUPPORTED', 'a fake without models');
   }
-  async infer(): Promise<never> {
+  async infer(_request: InferRequest, _options: CallOptions): Promise<InferResponse> {
     throw new ServingError('INFERENCE_UNSUPPORTED', 'a fake without models');
   }
   close(): void {}

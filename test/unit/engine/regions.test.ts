@@ -198,11 +198,12 @@ describe('a window', () => {
     register();
     unlinkSync(join(folder, 'in'));
     writeFileSync(join(folder, 'in'), Buffer.alloc(SIZE, 7));
-    const range = { region: 'a', offset: 0, byteSize: 1 };
-    expect([...registry.window(range).read()]).toEqual([1]);
+    const window = registry.window({ region: 'a', offset: 0, byteSize: 1 });
+    expect([...window.read()]).toEqual([1]);
+    window.release();
     registry.unregister('a');
     register();
-    expect([...registry.window(range).read()]).toEqual([7]);
+    expect([...registry.window({ region: 'a', offset: 0, byteSize: 1 }).read()]).toEqual([7]);
   });
 
   it('still writes after its region was unregistered: a running request ends as it would have', () => {
@@ -214,6 +215,18 @@ describe('a window', () => {
     window.release();
     expect([...readFileSync(join(folder, 'in')).subarray(0, 2)]).toEqual([5, 5]);
     expect(() => window.write(Uint8Array.of(1))).toThrow();
+  });
+
+  it('takes no region of that name until the running request has ended, whose late answer would be in the new one', () => {
+    register();
+    const window = registry.window({ region: 'a', offset: 0, byteSize: 2 });
+    registry.unregister('a');
+    expect(faultOf(register)).toMatchObject({ status: 'ALREADY_EXISTS' });
+    expect(faultOf(() => registry.window({ region: 'a', offset: 0, byteSize: 2 }))).toMatchObject({
+      status: 'NOT_FOUND',
+    });
+    window.release();
+    register();
   });
 
   it('is an error, not a crash, when the file was cut after registration', () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { partitionLag } from '../../../src/kafka/admin.ts';
 import { createKafkaClient } from '../../../src/kafka/client.ts';
 import { registerCodecs } from '../../../src/kafka/codecs.ts';
+import { ConnectionTroubles } from '../../../src/kafka/connection-troubles.ts';
 import { findMisuse } from '../../../src/kafka/group-check.ts';
 import { logBridge } from '../../../src/kafka/log-bridge.ts';
 import { type LogFields, silentLog } from '../../../src/telemetry/log.ts';
@@ -94,7 +95,9 @@ describe('logBridge', () => {
       (level: string) =>
       (message: string, fields: LogFields = {}) =>
         void lines.push([level, message, fields]);
-    const write = logBridge({ ...silentLog, debug: line('debug'), warn: line('warn') })(kafkajs.logLevel.INFO);
+    const troubles = new ConnectionTroubles();
+    const bridge = logBridge({ ...silentLog, debug: line('debug'), warn: line('warn') }, troubles);
+    const write = bridge(kafkajs.logLevel.INFO);
     const log = {
       timestamp: '',
       message: 'Crash',
@@ -105,7 +108,9 @@ describe('logBridge', () => {
       payload: { value: 'zq-sentinel' },
     };
     write({ namespace: 'Runner', level: kafkajs.logLevel.ERROR, label: 'ERROR', log: { ...log, logger: 'kafkajs' } });
+    expect(troubles.latest(60_000)).toBeUndefined();
     write({ namespace: 'Connection', level: kafkajs.logLevel.ERROR, label: 'ERROR', log });
+    expect(troubles.latest(60_000)).toBe('why');
     const fields = { namespace: 'Runner', says: 'Crash', topic: 't', partition: 1, error: 'why' };
     expect(lines).toEqual([
       ['warn', 'kafka client', fields],

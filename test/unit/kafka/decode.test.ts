@@ -42,7 +42,7 @@ describe('a single chunk', () => {
       version: 12,
       metadata: { lang: 'en' },
       source: { topic: 't', partition: 2, offset: 40n },
-      index: 0,
+      batchIndex: undefined,
     });
   });
 
@@ -220,7 +220,7 @@ describe('a batch message', () => {
 
   it('gives each chunk what they share, unless it says its own', () => {
     const chunks = decode({ value }).map((record) => (record.kind === 'chunk' ? record.chunk : undefined));
-    expect(chunks.map((chunk) => chunk?.index)).toEqual([0, 1]);
+    expect(chunks.map((chunk) => chunk?.batchIndex)).toEqual([0, 1]);
     expect(chunks[0]).toMatchObject({
       chunkId: 'a',
       documentId: 'doc-7',

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ServingError } from '../../../src/errors.ts';
 import type { KafkaClient } from '../../../src/kafka/client.ts';
+import { ConnectionTroubles } from '../../../src/kafka/connection-troubles.ts';
 import { GroupConsumer } from '../../../src/kafka/group-consumer.ts';
 import type { Intake } from '../../../src/kafka/intake.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
@@ -46,7 +47,8 @@ function setUp(
       return consumer;
     },
   };
-  const client = { kafka, patientKafka: kafka, log: silentLog, clientId: 'c' } as unknown as KafkaClient;
+  const troubles = new ConnectionTroubles();
+  const client = { kafka, patientKafka: kafka, troubles, log: silentLog, clientId: 'c' } as unknown as KafkaClient;
   const fatal: ServingError[] = [];
   const down: [code: string, retryInMs: number][] = [];
   const consumer = new GroupConsumer(

@@ -5,6 +5,7 @@ import { EmbedStage } from '../../../src/pipeline/embed-stage.ts';
 import {
   contract,
   failed,
+  late,
   type RowScript,
   rejected,
   type Script,
@@ -15,10 +16,16 @@ import {
   vectorOf,
 } from './scripted.ts';
 
-async function embed(texts: readonly string[], script?: Script, rowScript?: RowScript) {
+async function embed(texts: readonly string[], script?: Script, rowScript?: RowScript, nowMs = () => 0) {
   const { transport, calls } = scriptedTransport(script, rowScript);
   const holdLog: string[] = [];
-  const stage = new EmbedStage({ transport, contract, surroundings: surroundings(holdLog) });
+  const stage = new EmbedStage({
+    transport,
+    contract,
+    surroundings: { ...surroundings(holdLog), clock: { monotonicMs: nowMs, wallMs: nowMs } },
+    timeoutMs: 1_000,
+    maxRows: 256,
+  });
   const vectors = new Map<string, Uint8Array>();
   const refused: { text: string; code: string; attempts: number }[] = [];
   const results = {
@@ -78,6 +85,19 @@ describe('EmbedStage', () => {
     });
     expect(vectors.size).toBe(4);
     expect(refused).toEqual([]);
+  });
+
+  it('a batch that the engine cannot do before the deadline is asked for in pieces, none of which is lost or blamed', async () => {
+    let nowMs = 0;
+    const fiftyMsARow = (batch: readonly string[]) => {
+      nowMs += batch.length * 50;
+      if (batch.length * 50 > 1_000) throw late();
+    };
+    const { vectors, refused, calls, holdLog } = await embed(texts(100), fiftyMsARow, undefined, () => nowMs);
+    expect(vectors.size).toBe(100);
+    expect(refused).toEqual([]);
+    expect(calls.map(({ length }) => length)).toEqual([100, 50, 25, 13, 32, 16, 16, 16, 16, 16, 7]);
+    expect(holdLog.slice(0, 2)).toEqual(['pause engine', 'resume engine']);
   });
 
   it('an outage is waited out and holds the source back meanwhile', async () => {

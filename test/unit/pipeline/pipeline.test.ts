@@ -24,6 +24,7 @@ function openPipeline({ script, maxItems = 4 }: { script?: Script; maxItems?: nu
   const pipeline = new Pipeline({
     transport,
     contract,
+    timeoutMs: 1_000,
     sink,
     deadLetters,
     surroundings: surroundings(),

@@ -65,6 +65,7 @@ export function scriptedTransport(script: Script = () => {}, rowScript: RowScrip
 
 export const rejected = () => new ServingError('INFERENCE_REJECTED', 'the model refuses the batch');
 export const failed = () => new ServingError('INFERENCE_FAILED', 'the model failed');
+export const late = () => new ServingError('INFERENCE_DEADLINE', 'no answer in time');
 export const unavailable = () => new ServingError('INFERENCE_UNAVAILABLE', 'no connection');
 
 export class ScriptedDeadLetters implements DeadLetters {
@@ -98,7 +99,7 @@ export function chunkRecord(fields: Partial<ChunkRecord> & { chunkId: string }, 
     version: undefined,
     metadata: undefined,
     source: raw.source,
-    index: 0,
+    batchIndex: undefined,
     ...fields,
   };
   return { record: { kind: 'chunk', chunk, raw, settle: (outcome) => outcomes.push(outcome) }, outcomes };

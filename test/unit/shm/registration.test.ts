@@ -48,14 +48,34 @@ describe('Registration', () => {
     expect([...server.regions.keys()]).toEqual([region.name]);
   });
 
-  it('unregisters exactly its own name when that is taken, and waits while it is in use', async () => {
+  it.for([false, true])(
+    'unregisters exactly its own name when that is taken, and waits while it is in use (refused: %s)',
+    async (refused) => {
+      const server = new FakeShmServer();
+      server.refusesToUnregister = refused;
+      server.regions.set(other.name, other).set(region.name, { ...region, byteSize: 4096 });
+      server.inUse.set(region.name, 2);
+      const { registration } = registrationWith(server);
+      expect(await registration.ensureRegistered(0)).toEqual({ mode: 'shared-memory' });
+      expect(new Set(server.calls)).toEqual(new Set([`register ${region.name}`, `unregister ${region.name}`]));
+      expect([...server.regions.values()]).toEqual([other, region]);
+    },
+  );
+
+  it('close waits a moment for a request that was given up, and then says what stays', async () => {
     const server = new FakeShmServer();
-    server.regions.set(other.name, other).set(region.name, { ...region, byteSize: 4096 });
-    server.inUse.set(region.name, 2);
+    server.refusesToUnregister = true;
     const { registration } = registrationWith(server);
-    expect(await registration.ensureRegistered(0)).toEqual({ mode: 'shared-memory' });
-    expect(new Set(server.calls)).toEqual(new Set([`register ${region.name}`, `unregister ${region.name}`]));
-    expect([...server.regions.values()]).toEqual([other, region]);
+    await registration.ensureRegistered(0);
+    server.inUse.set(region.name, 1);
+    setTimeout(() => server.inUse.clear(), 150);
+    expect(await registration.close()).toBeUndefined();
+    expect(server.regions.size).toBe(0);
+
+    const another = registrationWith(server).registration;
+    await another.ensureRegistered(0);
+    server.inUse.set(region.name, 1);
+    expect(await another.close()).toMatchObject({ code: 'SHM_REGION_EXISTS' });
   });
 
   it('gives up on a region that stays in use, as an outage', async () => {

@@ -1,0 +1,182 @@
+/** The worker told to stop, at every moment: nothing lost, nothing done twice that need not be, nothing left behind. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { killAllPrograms } from '../../../scripts/stack/program.ts';
+import { useKafka } from '../../support/stack.ts';
+import {
+  chunksNamed,
+  committedChunks,
+  embeddedTexts,
+  expectExactlyStored,
+  groupMembers,
+  lancedbAt,
+  regionsAt,
+  shmFilesOf,
+  storedIds,
+} from './evidence.ts';
+import {
+  chunkMessage,
+  type Env,
+  eventually,
+  startEngine,
+  startWorker,
+  TestTopic,
+  type WorkerProcess,
+} from './harness.ts';
+
+const kafka = useKafka();
+const ID = 'stop-test';
+let folder: string;
+let topic: TestTopic;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rag-worker-'));
+  topic = new TestTopic(kafka().bootstrapServers);
+});
+afterEach(async () => {
+  await killAllPrograms();
+  await topic.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const workerAt = (target: string, more: Env = {}) =>
+  startWorker({
+    ...topic.env(kafka().bootstrapServers),
+    RAG_SERVING_BATCH_INGEST_GRPC_URL: target,
+    RAG_SERVING_LANCEDB_PATH: folder,
+    RAG_SERVING_WORKER_ID: ID,
+    RAG_SERVING_MAX_BATCH_SIZE: '32',
+    RAG_SERVING_MAX_IN_FLIGHT_CHUNKS: '1000',
+    ...more,
+  });
+
+const persisted = (worker: WorkerProcess) => worker.metric('rag_serving_chunks_total', 'outcome="persisted"');
+const untilPersisted = (worker: WorkerProcess, count: number) =>
+  eventually(`${count} chunks stored`, async () => (await persisted(worker)) >= count);
+const steps = ({ log }: WorkerProcess) => log.filter(({ msg }) => msg === 'drain step').map(({ step }) => step);
+
+/** Statuses of the probes from now until the ops server has closed. */
+async function probe(worker: WorkerProcess): Promise<Record<'healthz' | 'ready' | 'metrics', number[]>> {
+  const seen = { healthz: [] as number[], ready: [] as number[], metrics: [] as number[] };
+  for (;;) {
+    for (const path of ['healthz', 'ready', 'metrics'] as const) {
+      try {
+        const response = await fetch(`http://127.0.0.1:${worker.port}/${path}`);
+        await response.arrayBuffer();
+        seen[path].push(response.status);
+      } catch {
+        return seen;
+      }
+    }
+    await sleep(50);
+  }
+}
+
+describe('stop in mid-stream', () => {
+  it('finishes and commits what is in flight, answers probes all the while, and leaves nothing (L01, L08)', async () => {
+    await topic.create(3);
+    const chunks = chunksNamed('mid', 3_000);
+    await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
+    const engine = await startEngine(['--synthetic', '--batch-ms', '200']);
+    const worker = await workerAt(engine.target);
+    await untilPersisted(worker, 300);
+    worker.program.signal('SIGTERM');
+    await worker.program.line(({ msg }) => msg === 'stopping');
+    const { healthz, ready, metrics } = await probe(worker);
+    expect(await worker.program.exited).toEqual({ code: 0, signal: null });
+    expect(ready.length).toBeGreaterThan(1);
+    expect(new Set(healthz)).toEqual(new Set([200]));
+    expect(new Set(ready)).toEqual(new Set([503]));
+    expect(new Set(metrics)).toEqual(new Set([200]));
+
+    expect(await groupMembers(topic)).toBe(0);
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await regionsAt(engine)).toEqual([]);
+    const stored = (await storedIds(lancedbAt(folder), chunks)).size;
+    expect(stored).toBeLessThan(3_000);
+    expect(await committedChunks(topic)).toBe(stored);
+
+    const next = await workerAt(engine.target);
+    await topic.untilLagZero();
+    expect(await next.stop()).toEqual({ code: 0, signal: null });
+    await expectExactlyStored(lancedbAt(folder), chunks);
+    expect(await embeddedTexts(engine)).toBe(3_000);
+  });
+
+  it('an engine that outlasts the budget: exit 3, and nothing is committed that is not stored', async () => {
+    await topic.create(2);
+    const quick = chunksNamed('quick', 200);
+    const slow = chunksNamed('slow', 400).map((chunk) => ({ ...chunk, text: `SLOW ${chunk.text}` }));
+    const chunks = [...quick, ...slow];
+    await topic.send(quick.map((chunk) => chunkMessage(chunk)));
+    const slowEngine = await startEngine(['--synthetic', '--fault', 'SLOW=late', '--late-ms', '10000']);
+    const worker = await workerAt(slowEngine.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '3000' });
+    await untilPersisted(worker, 200);
+    await topic.send(slow.map((chunk) => chunkMessage(chunk)));
+    await eventually('slow ones under way', async () => (await worker.metric('rag_serving_in_flight_chunks')) > 0);
+    expect(await worker.stop('SIGTERM', 15_000)).toEqual({ code: 3, signal: null });
+    expect(steps(worker).at(-1)).toBe('close the connection to the model server');
+    expect(await groupMembers(topic)).toBe(0);
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect((await storedIds(lancedbAt(folder), chunks)).size).toBe(200);
+    expect(await committedChunks(topic)).toBe(200);
+    await slowEngine.program.kill();
+
+    const engine = await startEngine();
+    const next = await workerAt(engine.target);
+    await topic.untilLagZero();
+    expect(await next.stop()).toEqual({ code: 0, signal: null });
+    await expectExactlyStored(lancedbAt(folder), chunks);
+    // What was committed is not done again.
+    expect(await embeddedTexts(engine)).toBe(400);
+  });
+});
+
+describe('further signals', () => {
+  it.for([
+    ['SIGTERM', 'SIGTERM', 'SIGTERM'],
+    ['SIGTERM', 'SIGINT'],
+  ] as const)('%s: cleans up once, faster, and exits 3 with work unfinished (L03)', async (signals) => {
+    await topic.create(1);
+    const chunks = chunksNamed('twice', 100);
+    await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
+    const engine = await startEngine(['--synthetic', '--batch-ms', '30000']);
+    const worker = await workerAt(engine.target);
+    await eventually('a batch at the engine', async () => (await worker.metric('rag_serving_in_flight_chunks')) > 0);
+    for (const [i, signal] of signals.entries()) {
+      if (i > 0) await sleep(200 * i);
+      worker.program.signal(signal);
+    }
+    // The budget is 25 s; three are left after the second signal.
+    expect(await worker.stop('SIGCONT', 12_000)).toEqual({ code: 3, signal: null });
+    expect(steps(worker)).toEqual([...new Set(steps(worker))]);
+    expect(worker.log.filter(({ msg }) => msg === 'drained')).toHaveLength(1);
+    expect(worker.program.output).not.toMatch(/unhandled|uncaught/i);
+    expect(await groupMembers(topic)).toBe(0);
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await committedChunks(topic)).toBe(0);
+  });
+});
+
+describe('stop while starting', () => {
+  const NOBODY = '127.0.0.1:1';
+  it.for([
+    ['the model server', { RAG_SERVING_BATCH_INGEST_GRPC_URL: NOBODY }],
+    ['the broker', { KAFKA_BOOTSTRAP_SERVERS: NOBODY }],
+    ['the store', { RAG_SERVING_SINK: 'redis', RAG_SERVING_REDIS_URL: `redis://${NOBODY}` }],
+    ['the topic', { KAFKA_TOPIC: 'rag.test.nowhere' }],
+  ] as const)('still waiting for %s: exit 0 at once, also when told twice, nothing left', async ([, env]) => {
+    const engine = await startEngine();
+    const worker = await workerAt(engine.target, env);
+    await eventually('it waits', async () => (await worker.ready()).body.checks.some(({ ok }) => !ok));
+    await sleep(1_000);
+    worker.program.signal('SIGTERM');
+    await sleep(100);
+    expect(await worker.stop('SIGTERM', 5_000)).toEqual({ code: 0, signal: null });
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await regionsAt(engine)).toEqual([]);
+  });
+});
