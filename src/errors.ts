@@ -40,7 +40,7 @@ const CATALOGUE = {
   SHM_INVALID: 'fatal',
   SHM_REGION_EXISTS: 'outage',
   SHM_REGION_UNKNOWN: 'outage',
-  SHM_UNSUPPORTED: 'outage',
+  SHM_UNSUPPORTED: 'fatal',
 
   SINK_UNAVAILABLE: 'outage',
   SINK_FULL: 'outage',

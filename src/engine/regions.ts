@@ -19,7 +19,7 @@ export type RegionInfo = {
 
 type Region = RegionInfo & { readonly fd: number; users: number; registered: boolean };
 
-/** A checked range of a region. It outlives the unregistration of its region, as a running request does in Triton. */
+/** A checked range of a region, which cannot be unregistered while it is held: a running request ends as it would have. */
 export type RegionWindow = {
   readonly byteSize: number;
   read(): Uint8Array;
@@ -36,8 +36,6 @@ const PAGE_BYTES = 4096;
 export class RegionRegistry {
   readonly #options: RegionOptions;
   readonly #regions = new Map<string, Region>();
-  /** Unregistered while a running request used them; until it ends, Triton takes no region of that name. */
-  readonly #leaving = new Set<Region>();
 
   constructor(options: RegionOptions) {
     this.#options = options;
@@ -46,7 +44,7 @@ export class RegionRegistry {
   register(info: RegionInfo): void {
     this.#requireAllowed();
     const { name, key, offset, byteSize } = info;
-    if (this.#regions.has(name) || this.#isLeaving(name)) {
+    if (this.#regions.has(name)) {
       throw new WireFault('ALREADY_EXISTS', `shared memory region '${name}' already in manager`);
     }
     for (const other of this.#regions.values()) {
@@ -71,11 +69,23 @@ export class RegionRegistry {
     this.#regions.set(name, { ...info, fd, users: 0, registered: true });
   }
 
-  /** Unknown names are fine; the empty name means all. */
+  /** Unknown names are fine; the empty name means all. What a running request uses stays, and is an error. */
   unregister(name: string): void {
     this.#requireAllowed();
     const leaving = name === '' ? [...this.#regions.values()] : [this.#regions.get(name)];
-    for (const region of leaving) if (region !== undefined) this.#forget(region);
+    const inUse: string[] = [];
+    for (const region of leaving) {
+      if (region === undefined) continue;
+      if (region.users > 0) inUse.push(region.name);
+      else this.#forget(region);
+    }
+    if (inUse.length === 0) return;
+    throw new WireFault(
+      'INTERNAL',
+      name === ''
+        ? `Failed to unregister the following system shared memory regions: ${inUse.join(' ')}`
+        : `Cannot unregister shared memory region '${name}', it is currently in use.`,
+    );
   }
 
   /** One region, or all for the empty name. */
@@ -109,9 +119,7 @@ export class RegionRegistry {
         if (released) return;
         released = true;
         region.users--;
-        if (region.registered || region.users > 0) return;
-        this.#leaving.delete(region);
-        closeSync(region.fd);
+        closeIfUnused(region);
       },
     };
   }
@@ -123,13 +131,7 @@ export class RegionRegistry {
   #forget(region: Region): void {
     this.#regions.delete(region.name);
     region.registered = false;
-    if (region.users > 0) this.#leaving.add(region);
-    else closeSync(region.fd);
-  }
-
-  #isLeaving(name: string): boolean {
-    for (const region of this.#leaving) if (region.name === name) return true;
-    return false;
+    closeIfUnused(region);
   }
 
   #requireAllowed(): void {
@@ -158,6 +160,10 @@ export class RegionRegistry {
     closeSync(fd);
     throw new WireFault('INTERNAL', cannotOpen);
   }
+}
+
+function closeIfUnused(region: Region): void {
+  if (!region.registered && region.users === 0) closeSync(region.fd);
 }
 
 function readFully(region: Region, position: number, byteSize: number): Uint8Array {

@@ -10,6 +10,7 @@ import type { Log } from '../telemetry/log.ts';
 import { KafkaAdmin } from './admin.ts';
 import type { KafkaClient } from './client.ts';
 import type { DeadLetter, DeadLetters } from './dead-letter.ts';
+import { MessageCopies } from './dead-letter-copies.ts';
 import { deadLetterMessage, messageBytes } from './dead-letter-record.ts';
 import { KafkaProducer, type OutgoingMessage } from './producer.ts';
 
@@ -32,6 +33,10 @@ const MAX_REQUEST_BYTES = 1_000_000;
 /** A broker hangs up on more than 100 MiB (`socket.request.max.bytes`) without an answer that says why. */
 const MAX_WHOLE_BYTES = 67_108_864;
 const MIN_RECORD_BYTES = 1_024;
+/** Of a letter whose message others hold already. */
+const BEGINNING_BYTES = 4_096;
+
+type Entry = { readonly letter: DeadLetter; readonly message: OutgoingMessage; readonly whole: boolean };
 
 export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
   return new KafkaDeadLetters(options);
@@ -42,6 +47,7 @@ class KafkaDeadLetters implements DeadLetters {
   readonly #producer: KafkaProducer;
   readonly #admin: KafkaAdmin;
   readonly #maxRequestBytes: number;
+  readonly #copies = new MessageCopies();
   #ready: Promise<void> | undefined;
 
   constructor(options: DeadLettersOptions) {
@@ -74,31 +80,36 @@ class KafkaDeadLetters implements DeadLetters {
   }
 
   async #sendAll(letters: readonly DeadLetter[]): Promise<void> {
-    let request: { letter: DeadLetter; message: OutgoingMessage }[] = [];
+    let request: Entry[] = [];
     let bytes = 0;
     for (const letter of letters) {
-      const message = this.#message(letter, MAX_WHOLE_BYTES);
+      const whole = this.#copies.take(letter);
+      const message = this.#message(letter, whole ? MAX_WHOLE_BYTES : BEGINNING_BYTES);
       const size = messageBytes(message);
       if (request.length > 0 && bytes + size > this.#maxRequestBytes) {
         await this.#sendRequest(request);
         request = [];
         bytes = 0;
       }
-      request.push({ letter, message });
+      request.push({ letter, message, whole });
       bytes += size;
     }
     await this.#sendRequest(request);
   }
 
-  async #sendRequest(request: readonly { letter: DeadLetter; message: OutgoingMessage }[]): Promise<void> {
+  async #sendRequest(request: readonly Entry[]): Promise<void> {
     try {
       await this.#producer.send(
         this.#options.topic,
         request.map(({ message }) => message),
       );
     } catch (error) {
-      if (!isServingError(error, 'CHUNK_TOO_LARGE')) throw error;
-      for (const { letter } of request) await this.#sendShorter(letter);
+      if (isServingError(error, 'CHUNK_TOO_LARGE')) {
+        for (const { letter } of request) await this.#sendShorter(letter);
+        return;
+      }
+      for (const { letter, whole } of request) if (whole) this.#copies.giveBack(letter);
+      throw error;
     }
   }
 

@@ -8,6 +8,7 @@ import { isServingError, type ServingError } from '../errors.ts';
 import type { InferenceClient } from '../inference/client.ts';
 import { writeBytes } from '../kserve/bytes.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
+import type { Refusal } from '../shm/registration.ts';
 import type { SharedMemory } from '../shm/shared-memory.ts';
 import type { QuarantineReason, SlotLease } from '../shm/slot-pool.ts';
 import { embeddingOf, embeddingRequest } from './embedding-tensors.ts';
@@ -20,6 +21,8 @@ export type SharedMemoryTransportOptions = {
   readonly memory: SharedMemory;
   /** Takes over when the engine comes back from a restart without shared memory. */
   readonly inline: EmbedTransport;
+  /** Told before that; throws where shared memory is required. */
+  readonly onRefused: (refusal: Refusal) => void;
 };
 
 export class SharedMemoryTransport implements EmbedTransport {
@@ -38,8 +41,8 @@ export class SharedMemoryTransport implements EmbedTransport {
     try {
       return await this.#embedInSlot(texts, signal);
     } catch (error) {
-      if (!isServingError(error, 'SHM_REGION_UNKNOWN')) throw error;
-      // The engine has restarted and forgotten the region.
+      if (!isServingError(error, 'SHM_REGION_UNKNOWN', 'SHM_UNSUPPORTED')) throw error;
+      // The engine has restarted and forgotten the region, or takes none any more: its answer to the registration says which.
       await this.#register(seenEpoch, signal);
       return this.#inlineOnly ? inline.embed(texts, signal) : this.#embedInSlot(texts, signal);
     }
@@ -89,9 +92,10 @@ export class SharedMemoryTransport implements EmbedTransport {
   }
 
   async #register(seenEpoch: number, signal: AbortSignal): Promise<void> {
-    const { memory } = this.#options;
+    const { memory, onRefused } = this.#options;
     const mode = await memory.registration.ensureRegistered(seenEpoch, signal);
-    if (mode.mode !== 'inline') return;
+    if (mode.mode !== 'inline' || this.#inlineOnly) return;
+    onRefused(mode);
     this.#inlineOnly = true;
     // No slot is used any more: whoever waits for one goes on without.
     memory.pool.reclaimQuarantined();

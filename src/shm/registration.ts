@@ -16,9 +16,9 @@ import type { CallOptions, InferenceClient, SharedMemoryRegion } from '../infere
 
 export type InlineReason = 'disabled' | 'unsupported' | 'not-shared' | 'refused';
 
-export type TransferMode =
-  | { readonly mode: 'shared-memory' }
-  | { readonly mode: 'inline'; readonly reason: InlineReason; readonly error?: ServingError };
+export type Refusal = { readonly reason: InlineReason; readonly error?: ServingError };
+
+export type TransferMode = { readonly mode: 'shared-memory' } | ({ readonly mode: 'inline' } & Refusal);
 
 export type RegistrationOptions = {
   readonly client: InferenceClient;
@@ -70,9 +70,9 @@ export class Registration {
     return await untilAborted(this.#flight, signal);
   }
 
-  /** Unregisters exactly our name; the error, if any, is returned: the end of a process goes on. */
-  close(): Promise<ServingError | undefined> {
-    this.#closed ??= this.#unregister();
+  /** Unregisters exactly our name; the error, if any, is returned: the end of a process goes on. Ends soon after an abort. */
+  close(signal?: AbortSignal): Promise<ServingError | undefined> {
+    this.#closed ??= this.#unregister(signal);
     return this.#closed;
   }
 
@@ -121,7 +121,7 @@ export class Registration {
     return { timeoutMs: this.#options.timeoutMs, signal: this.#closing.signal };
   }
 
-  async #unregister(): Promise<ServingError | undefined> {
+  async #unregister(signal: AbortSignal | undefined): Promise<ServingError | undefined> {
     this.#closing.abort(closedError());
     // A registration that was on its way must not come after our farewell.
     await this.#flight?.catch(() => {});
@@ -129,11 +129,11 @@ export class Registration {
     const giveUpAtMs = this.#clock.monotonicMs() + CLOSE_WAIT_MS;
     try {
       // Requests that were given up a moment ago may still run.
-      while (!(await this.#unregisterUnlessInUse({ timeoutMs }))) {
+      while (!(await this.#unregisterUnlessInUse({ timeoutMs, ...(signal && { signal }) }))) {
         if (this.#clock.monotonicMs() >= giveUpAtMs) {
           return new ServingError('SHM_REGION_EXISTS', 'the server keeps the region: a running request uses it');
         }
-        await sleep(CLOSE_PAUSE_MS);
+        await sleep(CLOSE_PAUSE_MS, undefined, { ...(signal && { signal }) });
       }
       return undefined;
     } catch (error) {

@@ -77,15 +77,18 @@ export class SharedMemory {
     return { region: this.#region.name, offset: range.offset, byteSize: range.byteSize };
   }
 
-  /** Every step runs; the errors of those that failed are returned. A second call gets the same answer. */
-  close(): Promise<readonly ServingError[]> {
-    this.#closed ??= this.#close();
+  /**
+   * Every step runs; the errors of those that failed are returned. A second call gets the same answer. An abort ends the
+   * wait for the server, so that the files are removed in any case.
+   */
+  close(signal?: AbortSignal): Promise<readonly ServingError[]> {
+    this.#closed ??= this.#close(signal);
     return this.#closed;
   }
 
-  async #close(): Promise<readonly ServingError[]> {
+  async #close(signal: AbortSignal | undefined): Promise<readonly ServingError[]> {
     this.pool.close();
-    const failed = await this.registration.close();
+    const failed = await this.registration.close(signal);
     const errors = failed === undefined ? [] : [failed];
     try {
       // Whoever still holds a lease may touch its bytes.

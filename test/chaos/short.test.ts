@@ -2,13 +2,10 @@
  * A short chaos run: chunks and their updates keep coming while workers, engine, network and store fail one after another.
  * The seed is printed; CHAOS_SEED=<seed> repeats the same faults and the same chunks, as far as processes allow.
  */
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { killAllPrograms } from '../../scripts/stack/program.ts';
 import { expectExactlyStored, expectNoDeadLetters, redisAt, shmFilesOf } from '../integration/worker/evidence.ts';
-import { chunkMessage, TestTopic } from '../integration/worker/harness.ts';
+import { chunkMessage, endPrograms, TestTopic } from '../integration/worker/harness.ts';
 import { useKafka, useRedis } from '../support/stack.ts';
 import { planRounds, Revisions } from './plan.ts';
 import { World } from './world.ts';
@@ -24,8 +21,7 @@ const redis = useRedis({ appendonly: true });
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await killAllPrograms();
-  for (const id of WORKERS) for (const name of shmFilesOf(id)) rmSync(join('/dev/shm', name), { force: true });
+  await endPrograms();
 });
 
 /** Sends until told to stop; resolves when all that was taken is with the broker. */

@@ -6,6 +6,7 @@ import { bytesPerVector } from '../../src/kserve/contract.ts';
 import { InlineTransport } from '../../src/pipeline/inline-transport.ts';
 import { SharedMemoryTransport } from '../../src/pipeline/shared-memory-transport.ts';
 import type { EmbedTransport } from '../../src/pipeline/transport.ts';
+import type { Refusal } from '../../src/shm/registration.ts';
 import { openSharedMemory, type SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { connectEngine, type EngineConnection, type Health } from './engine-connection.ts';
@@ -38,8 +39,7 @@ export async function openEngine(
       engine.client.close();
       signal.throwIfAborted();
       const error = asServingError(thrown);
-      // Shared memory that is required and refused is no outage: the server is there, and says no.
-      if (error.failureClass !== 'outage' || error.code === 'SHM_UNSUPPORTED') throw error;
+      if (error.failureClass !== 'outage') throw error;
       health.fail(error.message);
       log.warn('the model server went away again', { code: error.code, error });
     }
@@ -75,21 +75,24 @@ async function openTransport(
     log,
     signal,
   );
-  if (opened.mode === 'inline') {
+  const onRefused = ({ reason, error }: Refusal) => {
     if (shm.mode === 'required') {
       throw new ServingError(
         'SHM_UNSUPPORTED',
-        `RAG_SERVING_SHM_MODE is required, and the model server ${client.target} does not take shared memory (${opened.reason}); start Triton ≥ 26.04 with --allow-client-shm=true, share /dev/shm with it, or set auto`,
-        { cause: opened.error },
+        `RAG_SERVING_SHM_MODE is required, and the model server ${client.target} does not take shared memory (${reason}); start Triton ≥ 26.04 with --allow-client-shm=true, share /dev/shm with it, or set auto`,
+        { cause: error },
       );
     }
     log.warn('tensors travel inside the gRPC messages', {
-      reason: wanted ? opened.reason : inference.endpoints.length > 1 ? 'several endpoints' : 'switched off',
-      ...(opened.error === undefined ? {} : { error: opened.error }),
+      reason: wanted ? reason : inference.endpoints.length > 1 ? 'several endpoints' : 'switched off',
+      ...(error === undefined ? {} : { error }),
     });
+  };
+  if (opened.mode === 'inline') {
+    onRefused(opened);
     return { transport: inline, maxBatch, memory: undefined };
   }
   const { memory } = opened;
   log.info('tensors travel in shared memory', { region: memory.regionName, slots: shm.slots });
-  return { transport: new SharedMemoryTransport({ ...calls, memory, inline }), maxBatch, memory };
+  return { transport: new SharedMemoryTransport({ ...calls, memory, inline, onRefused }), maxBatch, memory };
 }

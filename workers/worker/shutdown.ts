@@ -42,8 +42,8 @@ export function drainSteps(parts: WorkerParts, onAbandoned: (records: number) =>
     memory && {
       name: 'unregister and unlink shared memory',
       limitMs: 6_000,
-      run: async () => {
-        const [error] = await memory.close();
+      run: async (signal) => {
+        const [error] = await memory.close(signal);
         if (error !== undefined) throw error;
       },
     },

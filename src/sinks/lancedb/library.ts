@@ -3,16 +3,24 @@
  *
  * Surprising: Arrow comes as two builds, and `import` would give the other one. LanceDB then rebuilds each array of a
  * foreign build and drops the children of a FixedSizeList, that is, the vectors. So Arrow is required from LanceDB's place.
+ *
+ * LanceDB reads ahead of a scan up to 2 GB, so a compaction would hold most of the table in memory. The environment is the
+ * only way to tell it otherwise, and it looks there when it is first used.
  */
 import { createRequire } from 'node:module';
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
+import { defaultForNative } from '../../config/native-defaults.ts';
 import { ServingError } from '../../errors.ts';
 
 export type ArrowLibrary = typeof Arrow;
 export type LanceDbLibrary = typeof LanceDb;
 
+/** At least the largest page that LanceDB writes, 32 MiB. */
+const READ_AHEAD_BYTES = 33_554_432;
+
 export function loadLanceDb(): { readonly lancedb: LanceDbLibrary; readonly arrow: ArrowLibrary } {
+  defaultForNative('LANCE_DEFAULT_IO_BUFFER_SIZE', String(READ_AHEAD_BYTES));
   try {
     const require = createRequire(import.meta.url);
     const requireOfLanceDb = createRequire(require.resolve('@lancedb/lancedb'));

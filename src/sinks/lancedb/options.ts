@@ -15,6 +15,10 @@ export type LanceDbSinkOptions = {
   readonly compactAfterCommits?: number;
   /** Versions older than this are removed at compaction; a reader may look at one for so long. */
   readonly keepVersionsMs?: number;
+  /** Most memory that pages of the key index take. LanceDB's own default is 6 GB. */
+  readonly indexCacheBytes?: number;
+  /** Most memory that metadata of files and versions take. LanceDB's own default is 1 GB. */
+  readonly metadataCacheBytes?: number;
   /** How long a caller waits for one write, compaction before it included. */
   readonly writeTimeoutMs?: number;
   readonly closeTimeoutMs?: number;
@@ -38,6 +42,8 @@ export function resolveLanceDbOptions(options: LanceDbSinkOptions): ResolvedLanc
     maxGroupRows: 2_048,
     compactAfterCommits: 32,
     keepVersionsMs: 30_000,
+    indexCacheBytes: 33_554_432,
+    metadataCacheBytes: 16_777_216,
     writeTimeoutMs: 60_000,
     closeTimeoutMs: 5_000,
     allowMixedFingerprints: false,

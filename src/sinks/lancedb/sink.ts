@@ -55,12 +55,15 @@ export class LanceDbSink implements Sink {
       throw new ServingError('ARGUMENT_INVALID', `the LanceDB sink is ${this.#closed ? 'closed' : 'open already'}`);
     }
     const { lancedb, arrow } = loadLanceDb();
+    const { indexCacheBytes, metadataCacheBytes } = this.#options;
     let connection: Connection | undefined;
     try {
       if (isLocal(this.#options.uri)) await prepareFolder(this.#where);
       // Interval 0: each read sees the newest commit, also of another process.
       connection = await lancedb.connect(this.#options.uri, {
         readConsistencyInterval: 0,
+        // As an option: the argument of this name that `connect` documents is ignored by 0.31.
+        session: new lancedb.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes)),
         ...(this.#options.storageOptions && { storageOptions: { ...this.#options.storageOptions } }),
       });
       const schema = tableSchema(arrow, contract);

@@ -114,6 +114,28 @@ describe('dead letters', () => {
     await letters.close();
   });
 
+  it('a large message with many bad chunks is copied only so often: one letter a chunk, the first ones whole', async () => {
+    const topic = freshName('many');
+    const value = Buffer.alloc(900_000, 120);
+    const raw = { source: { topic, partition: 0, offset: 0n }, key: null, value, headers: [], timestampMs: 1 };
+    const other = { ...raw, source: { ...raw.source, offset: 1n } };
+    const letters = deadLetters(topic);
+    const of =
+      (message: typeof raw) =>
+      (_: unknown, index: number): DeadLetter => {
+        return { raw: message, index, error, stage: 'decode', attempts: 1 };
+      };
+    await letters.send(Array.from({ length: 200 }, of(raw)));
+    await letters.send([...Array.from({ length: 10 }, of(raw)), ...Array.from({ length: 2 }, of(other))]);
+    const back = await readBack(topic, 212);
+    const whole = back.map((one) => one.value?.byteLength === value.byteLength);
+    expect(whole.map((is, i) => (is ? i : -1)).filter((i) => i >= 0)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 210, 211]);
+    expect(headerText(back[100]!.headers, 'rag-dlq-cut')).toBe('900000');
+    expect(headerText(back[100]!.headers, 'rag-dlq-index')).toBe('100');
+    expect(back.reduce((sum, one) => sum + (one.value?.byteLength ?? 0), 0)).toBeLessThan(12_000_000);
+    await letters.close();
+  });
+
   it('a topic that is deleted between two letters is made again', async () => {
     const topic = freshName('gone');
     const raw = { source: { topic, partition: 0, offset: 0n }, key: null, value: null, headers: [], timestampMs: 1 };

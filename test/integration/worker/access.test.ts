@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import kafkajs, { type AclEntry } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningKafka, startKafka } from '../../../scripts/stack/kafka.ts';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { oneCert } from '../../unit/config/pem.ts';
 import {
   chunkMessage,
   type EngineProcess,
   type Env,
+  endPrograms,
   eventually,
   startEngine,
   startWorker,
@@ -45,7 +45,7 @@ beforeAll(async () => {
   topic = new TestTopic(kafka.bootstrapServers);
   await topic.create(1);
 }, 600_000);
-afterEach(killAllPrograms);
+afterEach(endPrograms);
 afterAll(async () => {
   await topic?.close();
   await kafka?.stop();

@@ -4,12 +4,11 @@
  */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { syntheticVector } from '../../../src/engine/synthetic.ts';
 import type { StoredRow } from '../../../src/sinks/sink.ts';
 import { useKafka, useRedis } from '../../support/stack.ts';
 import { badInputs, FAULTS, SENTINEL } from './bad-input-cases.ts';
-import { type EngineProcess, startEngine, startWorker, TestTopic, type WorkerProcess } from './harness.ts';
+import { type EngineProcess, endPrograms, startEngine, startWorker, TestTopic, type WorkerProcess } from './harness.ts';
 import { type Letter, readLetters } from './letters.ts';
 import { oddMessages, WRONG_TYPE_ID } from './odd-message-cases.ts';
 import { contractOf, readStored } from './stored.ts';
@@ -63,7 +62,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic?.close();
 });
 

@@ -1,13 +1,12 @@
 /** Cases that need a worker, a topic or an engine of their own, against a real broker and a real Redis. */
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { syntheticValues, syntheticVector } from '../../../src/engine/synthetic.ts';
 import { KafkaProducer } from '../../../src/kafka/producer.ts';
 import type { StoredRow } from '../../../src/sinks/sink.ts';
 import { useKafka, useRedis } from '../../support/stack.ts';
 import { sendZstd } from '../kafka/zstd.ts';
-import { chunkMessage, type Env, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
+import { chunkMessage, type Env, endPrograms, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
 import { readLetters } from './letters.ts';
 import { contractOf, readStored } from './stored.ts';
 
@@ -19,7 +18,7 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
 });
 

@@ -1,7 +1,9 @@
 /** The whole product as processes: engine and worker from dist/, a topic of their own, and what a test asks of them. */
 import { randomBytes } from 'node:crypto';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Exit, type LogLine, Program } from '../../../scripts/stack/program.ts';
+import { type Exit, killAllPrograms, type LogLine, Program } from '../../../scripts/stack/program.ts';
 import { KafkaAdmin } from '../../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../../src/kafka/client.ts';
 import { KafkaProducer, type OutgoingMessage } from '../../../src/kafka/producer.ts';
@@ -68,9 +70,21 @@ export type ReadyBody = {
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly reason?: string }[];
 };
 
+const workerIds = new Set<string>();
+
+/** For `afterEach`: kills every program of this test file, and removes the shared memory that a killed worker leaves behind. */
+export async function endPrograms(): Promise<void> {
+  await killAllPrograms();
+  const left = readdirSync('/dev/shm').filter((name) => [...workerIds].some((id) => name.startsWith(`rag-${id}-`)));
+  for (const name of left) rmSync(join('/dev/shm', name), { force: true });
+}
+
 /** Resolves when the ops server listens; the worker may still wait for its model server. */
 export async function startWorker(env: Env): Promise<WorkerProcess> {
+  const id = env.RAG_SERVING_WORKER_ID ?? `test-${randomBytes(4).toString('hex')}`;
+  workerIds.add(id);
   const program = new Program(['worker'], {
+    RAG_SERVING_WORKER_ID: id,
     RAG_SERVING_SERVER_HOST: '127.0.0.1',
     RAG_SERVING_SERVER_PORT: '0',
     RAG_SERVING_COMMIT_INTERVAL_MS: '500',

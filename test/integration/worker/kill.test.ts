@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { useKafka } from '../../support/stack.ts';
 import {
   chunksNamed,
@@ -15,7 +14,15 @@ import {
   regionsAt,
   shmFilesOf,
 } from './evidence.ts';
-import { chunkMessage, type EngineProcess, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
+import {
+  chunkMessage,
+  type EngineProcess,
+  endPrograms,
+  eventually,
+  startEngine,
+  startWorker,
+  TestTopic,
+} from './harness.ts';
 
 const kafka = useKafka();
 const ID = 'kill-test';
@@ -27,11 +34,9 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
   rmSync(folder, { recursive: true, force: true });
-  // A worker that a failed test has killed leaves its files to a successor that never comes.
-  for (const name of shmFilesOf(ID)) rmSync(join('/dev/shm', name), { force: true });
 });
 
 const workerAt = (engine: EngineProcess) =>

@@ -1,10 +1,7 @@
 /** Whatever the worker stands on goes away and comes back: it goes on by itself, nothing is lost, nothing is blamed. */
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/stack/free-port.ts';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { createGrpcInferenceClient } from '../../../src/inference/grpc-client.ts';
 import type { VectorContract } from '../../../src/kserve/contract.ts';
 import { InlineTransport } from '../../../src/pipeline/inline-transport.ts';
@@ -14,6 +11,7 @@ import {
   chunkMessage,
   type EngineProcess,
   type Env,
+  endPrograms,
   eventually,
   startEngine,
   startWorker,
@@ -33,9 +31,8 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
-  for (const name of shmFilesOf(ID)) rmSync(join('/dev/shm', name), { force: true });
 });
 
 const store = () => redisAt(redis().url, `${topic.topic}:`);
@@ -77,7 +74,7 @@ describe('the model server', () => {
     const engine = await startEngine(['--synthetic', '--batch-ms', '100']);
     const worker = await workerAt(engine.target);
     await send(chunks);
-    for (let round = 0, current: EngineProcess = engine; round < 3; round++) {
+    for (let round = 0, current: EngineProcess = engine; round < 2; round++) {
       await untilAllSlotsAreOut(worker);
       await current.program.kill();
       await eventually('not ready', async () => (await worker.ready()).status === 503);

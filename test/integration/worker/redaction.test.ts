@@ -7,10 +7,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { killAllPrograms, Program } from '../../../scripts/stack/program.ts';
+import { Program } from '../../../scripts/stack/program.ts';
 import type { OutgoingMessage } from '../../../src/kafka/producer.ts';
 import { useKafka, useRedis } from '../../support/stack.ts';
-import { type Env, eventually, startEngine, startWorker, TestTopic, type WorkerProcess } from './harness.ts';
+import {
+  type Env,
+  endPrograms,
+  eventually,
+  startEngine,
+  startWorker,
+  TestTopic,
+  type WorkerProcess,
+} from './harness.ts';
 
 const SENTINELS = ['TEXT-SENTINEL', 'META-SENTINEL', 'KEY-SENTINEL', 'ID-SENTINEL', 'HEADER-SENTINEL'] as const;
 const [TEXT, META, KEY, ID, HEADER] = SENTINELS;
@@ -34,7 +42,7 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -134,8 +142,7 @@ describe('nothing of a message is printed', () => {
     await topic.untilLagZero();
 
     await topic.send([message('away', 'make-away')]);
-    await worker.program.line(({ code }) => code === 'INFERENCE_UNAVAILABLE');
-    await look();
+    await notReady('model-server');
     expect((await worker.stop()).code).toBe(3);
     await second.program.stop();
     const outputs = [worker.program, first.program, second.program].map(({ output }) => output);

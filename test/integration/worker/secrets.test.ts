@@ -1,12 +1,9 @@
 /** Secrets in every setting that takes one, with servers that are away or refuse them: nothing that we print holds any (M09). */
-import { writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { killAllPrograms, Program } from '../../../scripts/stack/program.ts';
+import { Program } from '../../../scripts/stack/program.ts';
 import { allSettings } from '../../../src/config/catalogue.ts';
 import { useRedis } from '../../support/stack.ts';
-import { type Env, eventually, startEngine, startWorker } from './harness.ts';
+import { type Env, endPrograms, eventually, startEngine, startWorker } from './harness.ts';
 
 const SENTINEL = 'SENTINEL';
 const PASSWORD = `pw-${SENTINEL}/1`;
@@ -33,7 +30,7 @@ beforeAll(async () => {
   expect(Object.keys(secrets).length).toBeGreaterThan(10);
   target = (await startEngine()).target;
 });
-afterAll(killAllPrograms);
+afterAll(endPrograms);
 
 type Case = {
   readonly name: string;
@@ -103,9 +100,7 @@ describe('no password shows in log, health, metrics or farewell of a worker with
   }
 
   it('produce without a broker, and the engine', async () => {
-    const file = join(tmpdir(), `rag-secrets-${process.pid}.ndjson`);
-    writeFileSync(file, '{"chunk_id":"a","text":"one"}\n');
-    const produce = new Program(['produce', file], secrets);
+    const produce = new Program(['produce', 'README.md'], secrets);
     expect(await produce.exited).toEqual({ code: 1, signal: null });
     const engine = new Program(
       ['engine', '--synthetic', '--grpc-port', '0', '--http-port', '0', '--metrics-port', '0'],

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type RunningKafka, startKafka } from '../../../scripts/stack/kafka.ts';
-import { killAllPrograms, Program } from '../../../scripts/stack/program.ts';
+import { Program } from '../../../scripts/stack/program.ts';
 import { chunkMessages, closeAll, freshName, startSource, toolsFor, until } from '../kafka/harness.ts';
 import { chunksNamed, expectExactlyStored, expectNoDeadLetters, lancedbAt } from './evidence.ts';
-import { chunkMessage, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
+import { chunkMessage, endPrograms, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
 
 let kafka: RunningKafka;
 let folder: string;
@@ -23,7 +23,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rag-worker-'));
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await closeAll();
   await kafka.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { useKafka } from '../../support/stack.ts';
 import {
   chunksNamed,
@@ -20,6 +19,7 @@ import {
 import {
   chunkMessage,
   type Env,
+  endPrograms,
   eventually,
   startEngine,
   startWorker,
@@ -37,7 +37,7 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -132,6 +132,18 @@ describe('stop in mid-stream', () => {
     await expectExactlyStored(lancedbAt(folder), chunks);
     // What was committed is not done again.
     expect(await embeddedTexts(engine)).toBe(400);
+  });
+
+  it('an engine that is frozen: exit 3 within the budget, and no file is left in /dev/shm', async () => {
+    await topic.create(1);
+    await topic.send(chunksNamed('frozen', 100).map((chunk) => chunkMessage(chunk)));
+    const engine = await startEngine(['--synthetic', '--batch-ms', '1000']);
+    const worker = await workerAt(engine.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '3000' });
+    await eventually('a batch at the engine', async () => (await worker.metric('rag_serving_in_flight_chunks')) > 0);
+    engine.program.signal('SIGSTOP');
+    expect(await worker.stop('SIGTERM', 15_000)).toEqual({ code: 3, signal: null });
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await groupMembers(topic)).toBe(0);
   });
 });
 

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { killAllPrograms } from '../../../scripts/stack/program.ts';
 import { useKafka, useRedis } from '../../support/stack.ts';
 import {
   chunkMessage,
   type Env,
+  endPrograms,
   eventually,
   startEngine,
   startWorker,
@@ -24,7 +24,7 @@ beforeEach(() => {
   topic = new TestTopic(kafka().bootstrapServers);
 });
 afterEach(async () => {
-  await killAllPrograms();
+  await endPrograms();
   await topic.close();
 });
 

@@ -13,6 +13,8 @@ export class FakeShmServer implements InferenceClient {
   /** Thrown by the next registrations, first one first. */
   registerFails: ServingError[] = [];
   unregisterFails: ServingError | undefined;
+  /** Does not answer to an unregistration. */
+  silent = false;
   /** Refuses to unregister a region in use instead of doing it later. */
   refusesToUnregister = false;
   /** Names whose unregistration takes effect only after so many more registrations were refused. */
@@ -41,8 +43,12 @@ export class FakeShmServer implements InferenceClient {
     options.signal?.throwIfAborted();
   }
 
-  async unregisterSharedMemory(name: string): Promise<void> {
+  async unregisterSharedMemory(name: string, { signal }: CallOptions): Promise<void> {
     this.calls.push(`unregister ${name}`);
+    if (this.silent) {
+      signal?.throwIfAborted();
+      await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    }
     if (name === '') this.regions.clear();
     if (this.unregisterFails !== undefined) throw this.unregisterFails;
     if (this.refusesToUnregister && (this.inUse.get(name) ?? 0) > 0) {

@@ -144,14 +144,14 @@ const rows: readonly Row[] = [
     text: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
     kind: 'shared-memory',
     code: 'SHM_UNSUPPORTED',
-    class: 'outage',
+    class: 'fatal',
   },
   {
     status: 'UNIMPLEMENTED',
     text: 'The server does not implement the method /inference.…',
     kind: 'shared-memory',
     code: 'SHM_UNSUPPORTED',
-    class: 'outage',
+    class: 'fatal',
   },
   {
     status: 'UNIMPLEMENTED',
@@ -165,7 +165,7 @@ const rows: readonly Row[] = [
     text: "Unable to open shared memory region: '/rag-1'",
     kind: 'shared-memory',
     code: 'SHM_UNSUPPORTED',
-    class: 'outage',
+    class: 'fatal',
   },
   {
     status: 'INTERNAL',

@@ -7,6 +7,7 @@ import type { CallOptions } from '../../../src/inference/client.ts';
 import { decodeTexts } from '../../../src/kserve/bytes.ts';
 import type { InferRequest, InferResponse, RegionRange } from '../../../src/kserve/tensor.ts';
 import { SharedMemoryTransport } from '../../../src/pipeline/shared-memory-transport.ts';
+import type { Refusal } from '../../../src/shm/registration.ts';
 import { openSharedMemory, type SharedMemory } from '../../../src/shm/shared-memory.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
 import { FakeShmServer } from '../../support/shm/fake-shm-server.ts';
@@ -75,7 +76,7 @@ class HangingServer extends FakeShmServer {
 const limits = { slots: 2, inputBytes: 4_096, outputBytes: 1_024, quarantineMs: 20, timeoutMs: 500 };
 const { signal } = new AbortController();
 
-async function open(server: HangingServer) {
+async function open(server: HangingServer, onRefused: (refusal: Refusal) => void = () => {}) {
   const opened = await openSharedMemory(server, { basePath: '/dev/shm', workerId, ...limits }, silentLog);
   if (opened.mode === 'inline') throw new Error(opened.reason);
   memory = opened.memory;
@@ -86,6 +87,7 @@ async function open(server: HangingServer) {
     timeoutMs: 50,
     memory,
     inline: inline.transport,
+    onRefused,
   });
   return { transport, pool: memory.pool, inlineCalls: inline.calls };
 }
@@ -106,6 +108,30 @@ describe('SharedMemoryTransport', () => {
     expect(vectors).toEqual(texts.map((text) => Buffer.from(vectorOf(text))));
     expect(server.answered).toBe(4);
     expect(pool.counts).toEqual({ free: 2, leased: 0, quarantined: 0 });
+  });
+
+  it('an engine that comes back without shared memory is told of once, before the first batch goes inline', async () => {
+    const server = new HangingServer();
+    const refusals: Refusal[] = [];
+    const { transport } = await open(server, (refusal) => void refusals.push(refusal));
+    server.restart();
+    server.registerFails = [new ServingError('SHM_UNSUPPORTED', 'disabled')];
+    const [a, b] = await Promise.all(['a', 'b'].map((text) => transport.embed([text], signal)));
+    expect([a, b]).toMatchObject([{ transport: 'inline' }, { transport: 'inline' }]);
+    expect(refusals).toMatchObject([{ reason: 'unsupported', error: { code: 'SHM_UNSUPPORTED' } }]);
+  });
+
+  it('shared memory that is required and refused after a restart: the call fails for good, nothing goes inline', async () => {
+    const server = new HangingServer();
+    const required = new ServingError('SHM_UNSUPPORTED', 'shared memory is required');
+    const { transport, inlineCalls } = await open(server, () => {
+      throw required;
+    });
+    server.restart();
+    server.registerFails = [new ServingError('SHM_UNSUPPORTED', 'disabled')];
+    await expect(transport.embed(['a'], signal)).rejects.toBe(required);
+    expect(required.failureClass).toBe('fatal');
+    expect(inlineCalls).toEqual([]);
   });
 
   it('an engine that comes back without shared memory: who waits for a slot goes on inline, nobody waits for ever', async () => {

@@ -80,6 +80,17 @@ describe('openSharedMemory', () => {
     expect(await ours()).toEqual([]);
   });
 
+  it('close removes every file although the server does not answer, as soon as the caller has no more time', async () => {
+    const server = new FakeShmServer();
+    const memory = await mustOpen(server);
+    server.silent = true;
+    const patience = new AbortController();
+    const closed = memory.close(patience.signal);
+    patience.abort(new ServingError('DRAIN_TIMEOUT', 'no time left'));
+    expect(await closed).toMatchObject([{ code: 'DRAIN_TIMEOUT' }]);
+    expect(await ours()).toEqual([]);
+  });
+
   it('a restart of the server frees the slots whose calls it took along (T01)', async () => {
     const server = new FakeShmServer();
     const memory = await mustOpen(server);
