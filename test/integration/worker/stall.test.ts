@@ -76,7 +76,7 @@ describe('the model server is too slow for what is asked of it', () => {
   ] as const)('%s take longer than the deadline of each: smaller ones are asked for', async ([, msARow, maxBatch]) => {
     const topic = new TestTopic(kafka.bootstrapServers);
     await topic.create(3);
-    const chunks = chunksNamed('slow', 500);
+    const chunks = chunksNamed('slow', 300);
     const engine = await startEngine(['--synthetic', '--per-text-us', `${msARow}000`]);
     const worker = await startWorker({
       ...topic.env(kafka.bootstrapServers),
