@@ -46,6 +46,8 @@ export class Demo {
       RAG_SERVING_SERVER_PORT: '0',
       RAG_SERVING_MAX_BATCH_SIZE: DEMO_BATCH,
       RAG_SERVING_WORKER_ID: `demo-${process.pid}`,
+      // Well below the time that `stop` gives a program: one that is killed leaves its shared memory behind.
+      RAG_SERVING_DRAIN_TIMEOUT_MS: '10000',
       ...store,
     };
     return { bootstrapServers: kafka.bootstrapServers, engineUrl, env };

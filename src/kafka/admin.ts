@@ -40,7 +40,7 @@ export class KafkaAdmin {
     this.#admin = client.kafka.admin();
   }
 
-  /** True when it was made now, false when it was there. Resolves when a broker knows the leaders of its partitions. */
+  /** True when it was made now, false when it was there. Resolves when its partitions can be written. */
   ensureTopic(topic: string, options: TopicOptions): Promise<boolean> {
     return this.#ask(`create topic ${topic}`, async (admin) => {
       const configEntries = Object.entries(options.configEntries ?? {}).map(([name, value]) => ({ name, value }));
@@ -98,18 +98,27 @@ export class KafkaAdmin {
   }
 }
 
+/** What a broker answers about a topic that it has only begun to hear of. */
+const ON_ITS_WAY: readonly (string | undefined)[] = [
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+];
+
 /**
  * The controller has made the topic before the broker has heard of it, and the broker then says that it knows no such topic.
  * kafkajs's own `waitForLeaders` takes that for an error.
+ *
+ * A broker names itself the leader before it is ready to lead; only a question for offsets is answered by leaders alone.
+ * Without it the first write finds some partitions ready and some not, kafkajs repeats it for all, and records come twice.
  */
 async function untilLeaders(admin: Admin, topic: string): Promise<void> {
   for (const until = performance.now() + CALL_TIMEOUT_MS; ; await sleep(LEADERS_PAUSE_MS)) {
     try {
-      return void (await admin.fetchTopicMetadata({ topics: [topic] }));
+      await admin.fetchTopicMetadata({ topics: [topic] });
+      return void (await admin.fetchTopicOffsets(topic));
     } catch (error) {
-      const type = brokerErrorType(error);
-      const onItsWay = type === 'UNKNOWN_TOPIC_OR_PARTITION' || type === 'LEADER_NOT_AVAILABLE';
-      if (!onItsWay || performance.now() > until) throw error;
+      if (!ON_ITS_WAY.includes(brokerErrorType(error)) || performance.now() > until) throw error;
     }
   }
 }
