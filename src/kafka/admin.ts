@@ -33,15 +33,28 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const LEADERS_PAUSE_MS = 50;
 
 export class KafkaAdmin {
+  readonly #client: KafkaClient;
   readonly #admin: Admin;
   #connected: Promise<void> | undefined;
 
   constructor(client: KafkaClient) {
+    this.#client = client;
     this.#admin = client.kafka.admin();
   }
 
   /** True when it was made now, false when it was there. Resolves when its partitions can be written. */
-  ensureTopic(topic: string, options: TopicOptions): Promise<boolean> {
+  async ensureTopic(topic: string, options: TopicOptions): Promise<boolean> {
+    // By a connection of its own: kafkajs looks up every topic that a connection has ever been asked about before it makes
+    // one, and fails when one of them, such as an earlier topic of this name, has been deleted.
+    const own = new KafkaAdmin(this.#client);
+    try {
+      return await own.#make(topic, options);
+    } finally {
+      await own.close();
+    }
+  }
+
+  #make(topic: string, options: TopicOptions): Promise<boolean> {
     return this.#ask(`create topic ${topic}`, async (admin) => {
       const configEntries = Object.entries(options.configEntries ?? {}).map(([name, value]) => ({ name, value }));
       const { partitions: numPartitions, replicationFactor = -1 } = options;

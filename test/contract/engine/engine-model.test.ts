@@ -1,12 +1,10 @@
 /** The real model: all-MiniLM-L6-v2, fetched once into the user's cache. Needs `npm run build` for its thread. */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tritonPython } from '../../../scripts/stack/triton-install.ts';
 import { readEngineConfig } from '../../../src/config/programs.ts';
 import { OnnxThread } from '../../../src/engine/onnx-thread-client.ts';
 import { decodeFp16 } from '../../../src/kserve/fp16.ts';
+import { cosine, referenceEmbeddings } from '../../support/reference-embeddings.ts';
 import { embed, inlineOutput, type RunningEngine, runEngine, texts } from './engine-fixture.ts';
 
 const DIMS = 384;
@@ -21,16 +19,6 @@ async function vectorsOf(values: readonly string[]): Promise<Float32Array[]> {
   const bytes = await inlineOutput(running.client, embed(values));
   const all = decodeFp16(bytes);
   return values.map((_, i) => all.subarray(i * DIMS, (i + 1) * DIMS));
-}
-
-function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    dot += a[i]! * b[i]!;
-    aa += a[i]! ** 2;
-    bb += b[i]! ** 2;
-  }
-  return dot / Math.sqrt(aa * bb);
 }
 
 const subjects = ['The harbour', 'A compiler', 'Das Gebäude', 'La rivière', '猫', 'Кошка', 'The 🚀 rocket', 'An index'];
@@ -57,24 +45,10 @@ function diverseTexts(): string[] {
   return [...odd, ...rest];
 }
 
-function reference(values: readonly string[]): Promise<number[][]> {
-  const script = fileURLToPath(new URL('../../support/reference-embeddings.py', import.meta.url));
-  const folder = join(cacheDir, 'models', 'all-MiniLM-L6-v2-int8');
-  return tritonPython().then(
-    (python) =>
-      new Promise((resolve, reject) => {
-        const child = execFile(python, [script, folder], { maxBuffer: 64 * 2 ** 20 }, (error, stdout) =>
-          error === null ? resolve(JSON.parse(stdout) as number[][]) : reject(error),
-        );
-        child.stdin!.end(JSON.stringify(values));
-      }),
-  );
-}
-
 describe('the real model', () => {
   it('gives the vectors that onnxruntime and tokenizers of Python give: cosine ≥ 0.9995 for 100 diverse texts', async () => {
     const values = diverseTexts();
-    const [ours, theirs] = await Promise.all([vectorsOf(values), reference(values)]);
+    const [ours, theirs] = await Promise.all([vectorsOf(values), referenceEmbeddings(values, cacheDir)]);
     const worst = values.map((_, i) => cosine(ours[i]!, theirs[i]!)).sort((a, b) => a - b)[0];
     expect(worst).toBeGreaterThanOrEqual(0.9995);
     for (const vector of ours) expect(Math.hypot(...vector)).toBeCloseTo(1, 2);
