@@ -223,7 +223,8 @@ class KafkaSource implements Source {
   #takeAssignment(assigned: readonly PartitionId[]): AssignmentChange {
     const change = this.#partitions.assign(assigned);
     const { gained, lost, kept } = change;
-    this.#log.info('partitions assigned', { gained: gained.length, lost: lost.length, kept: kept.length });
+    const numbers = (ids: readonly PartitionId[]) => ids.map(({ partition }) => partition);
+    this.#log.info('partitions assigned', { gained: numbers(gained), lost: numbers(lost), kept: kept.length });
     for (const id of lost) this.#flow.forget(id);
     if (lost.length > 0) this.#handler?.onRevoked(lost);
     if (gained.length > 0) this.#handler?.onAssigned(gained);

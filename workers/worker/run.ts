@@ -153,14 +153,8 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     };
     const started = source.start({
       onRecords: (records) => pipeline.accept(records),
-      onAssigned: (partitions) => {
-        metrics.rebalances.add({});
-        log.info('partitions assigned', { partitions: partitions.map(({ partition }) => partition) });
-      },
-      onRevoked: (partitions) => {
-        log.info('partitions lost', { partitions: partitions.map(({ partition }) => partition) });
-        pipeline.revoke(partitions);
-      },
+      onAssigned: () => metrics.rebalances.add({}),
+      onRevoked: (partitions) => pipeline.revoke(partitions),
       onFatal: (error) => fail(asServingError(error)),
     });
     // Joining takes its time when the broker is away; whoever wants to stop does not wait for it.
