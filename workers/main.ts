@@ -1,5 +1,10 @@
-#!/usr/bin/env node
-/** The program `rag-serving`: hands the process to the command line, and its answer to the shell. */
+#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=131072 node
+/**
+ * The program `rag-serving`: hands the process to the command line, and its answer to the shell.
+ *
+ * The setting in its first line makes glibc give large buffers back to the system when they are freed. An allocator can be
+ * told so only before the process starts (docs/decisions/lancedb-memory.md).
+ */
 import { readFileSync } from 'node:fs';
 import { runCommandLine } from './command-line.ts';
 import { exitCodes } from './exit-codes.ts';

@@ -3,6 +3,7 @@
  * that the starter can wait for an event and read the log afterwards. They end with their starter.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { committedPath } from './package-root.ts';
@@ -30,8 +31,9 @@ export class Program {
   constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
     // A clean environment: what is set on this machine must not change what the program does.
     const { PATH = '', HOME = '', XDG_CACHE_HOME = '', RAG_SERVING_CACHE_DIR = '' } = process.env;
-    this.#child = spawn(process.execPath, [committedPath('dist/workers/main.js'), ...args], {
-      env: { PATH, HOME, XDG_CACHE_HOME, RAG_SERVING_CACHE_DIR, ...env },
+    // The file itself, as npm's link would start it: its first line holds settings of the process. Node is the starter's own.
+    this.#child = spawn(committedPath('dist/workers/main.js'), args, {
+      env: { PATH: `${dirname(process.execPath)}:${PATH}`, HOME, XDG_CACHE_HOME, RAG_SERVING_CACHE_DIR, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C in the terminal reaches the starter alone, which stops its programs in order.
       detached: true,

@@ -51,9 +51,28 @@ function rssMb(pid: number): number {
   return Number(line?.[1]) / 1_024;
 }
 
-/** Highest RSS while the number of stored chunks was in this range: what a limit of memory would have to allow. */
-export function peakRssMb(samples: readonly MemorySample[], fromChunks: number, toChunks: number): number {
+/** Code, heap and the caches of LanceDB (48 MiB) fill while the first chunks pass: what is flat, is flat from there on. */
+export const WARM_UP_CHUNKS = 100_000;
+const WINDOW_CHUNKS = 50_000;
+
+/** RSS in MB, over the first chunks after the warm-up and over the last ones. */
+export type Growth = {
+  readonly median: { readonly first: number; readonly last: number };
+  readonly peak: { readonly first: number; readonly last: number };
+};
+
+/** @param count chunks stored in all, warm-up included */
+export function growthOf(samples: readonly MemorySample[], count: number): Growth {
+  const first = sortedRss(samples, WARM_UP_CHUNKS, WARM_UP_CHUNKS + WINDOW_CHUNKS);
+  const last = sortedRss(samples, count - WINDOW_CHUNKS, count);
+  return {
+    median: { first: first[Math.floor(first.length / 2)]!, last: last[Math.floor(last.length / 2)]! },
+    peak: { first: first.at(-1)!, last: last.at(-1)! },
+  };
+}
+
+function sortedRss(samples: readonly MemorySample[], fromChunks: number, toChunks: number): number[] {
   const within = samples.filter(({ chunks }) => chunks >= fromChunks && chunks <= toChunks);
   if (within.length < 10) throw new Error(`${within.length} samples between ${fromChunks} and ${toChunks} chunks`);
-  return Math.round(Math.max(...within.map(({ rssMb }) => rssMb)));
+  return within.map(({ rssMb }) => Math.round(rssMb)).sort((a, b) => a - b);
 }
