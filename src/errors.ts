@@ -35,6 +35,7 @@ const CATALOGUE = {
   MODEL_CONTRACT_MISMATCH: 'fatal',
   VECTOR_NOT_FINITE: 'chunk',
   VECTOR_ZERO: 'chunk',
+  VECTOR_NOT_UNIT: 'chunk',
 
   SHM_NO_SPACE: 'fatal',
   SHM_INVALID: 'fatal',
@@ -47,6 +48,8 @@ const CATALOGUE = {
   SINK_ROW_REFUSED: 'chunk',
   SINK_SCHEMA_MISMATCH: 'fatal',
   SINK_ACCESS_DENIED: 'fatal',
+
+  RETRY_QUEUE_UNAVAILABLE: 'outage',
 
   KAFKA_UNAVAILABLE: 'outage',
   KAFKA_ACCESS_DENIED: 'fatal',

@@ -6,10 +6,14 @@
  * become connected.
  */
 import { type ChannelCredentials, Client, connectivityState } from '@grpc/grpc-js';
+import { Breaker, type BreakerStateName, defaultBreakerPolicy } from '../resilience/breaker.ts';
 import { channelOptions } from './connection.ts';
 import type { Endpoint } from './target.ts';
 
-export type Connection = { readonly endpoint: Endpoint; readonly client: Client };
+export type Connection = { readonly endpoint: Endpoint; readonly client: Client; readonly breaker: Breaker };
+
+/** Told when the breaker of an endpoint changes. */
+export type OnBreakerChange = (endpoint: string, state: BreakerStateName) => void;
 
 /** Order of `count` endpoints for call number `turn`; `usable` says which are not known to be away. */
 export function tryOrder(count: number, turn: number, usable: (index: number) => boolean): number[] {
@@ -26,10 +30,12 @@ export class EndpointPool {
     credentials: ChannelCredentials,
     receiveLimitBytes: number,
     serverName: string | undefined,
+    onBreakerChange: OnBreakerChange = () => {},
   ) {
     this.#connections = endpoints.map((endpoint) => ({
       endpoint,
       client: new Client(endpoint.target, credentials, channelOptions(endpoint, receiveLimitBytes, serverName)),
+      breaker: new Breaker(defaultBreakerPolicy, (state) => onBreakerChange(endpoint.name, state)),
     }));
   }
 

@@ -23,9 +23,10 @@ import { encodeInferRequest } from '../kserve/infer-request.ts';
 import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
 import { fromInt64Shape } from '../kserve/tensor-layout.ts';
+import type { BreakerTicket } from '../resilience/breaker.ts';
 import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion, TensorMetadata } from './client.ts';
 import { type ChannelTls, channelCredentials } from './connection.ts';
-import { EndpointPool } from './endpoint-pool.ts';
+import { EndpointPool, type OnBreakerChange } from './endpoint-pool.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { parseTarget } from './target.ts';
 import { callOnce, deadlineOf } from './unary-call.ts';
@@ -41,6 +42,7 @@ export type GrpcClientOptions = {
   readonly tls?: ChannelTls;
   /** Sent with every call, for example an API key. */
   readonly metadata?: Readonly<Record<string, string>>;
+  readonly onBreakerChange?: OnBreakerChange;
 };
 
 /** Connects at the first call. Throws CONFIG_INVALID for a target, limit or metadata that cannot work. */
@@ -49,6 +51,7 @@ export function createGrpcInferenceClient(options: GrpcClientOptions): Inference
 }
 
 const methods = GRPCInferenceService.method;
+const UNGUARDED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignored: () => {} };
 
 class GrpcInferenceClient implements InferenceClient {
   readonly target: string;
@@ -56,7 +59,7 @@ class GrpcInferenceClient implements InferenceClient {
   readonly #metadata: Metadata;
   #closed = false;
 
-  constructor({ target, targetSetting, receiveLimitBytes, tls, metadata }: GrpcClientOptions) {
+  constructor({ target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange }: GrpcClientOptions) {
     if (!Number.isSafeInteger(receiveLimitBytes) || receiveLimitBytes <= 0) {
       throw new ServingError(
         'CONFIG_INVALID',
@@ -66,7 +69,13 @@ class GrpcInferenceClient implements InferenceClient {
     const endpoints = parseTarget(target, targetSetting);
     this.target = endpoints.map(({ name }) => name).join(',');
     this.#metadata = toMetadata(metadata ?? {});
-    this.#pool = new EndpointPool(endpoints, channelCredentials(tls), receiveLimitBytes, tls?.serverName);
+    this.#pool = new EndpointPool(
+      endpoints,
+      channelCredentials(tls),
+      receiveLimitBytes,
+      tls?.serverName,
+      onBreakerChange,
+    );
   }
 
   async serverLive(options: CallOptions): Promise<boolean> {
@@ -168,16 +177,30 @@ class GrpcInferenceClient implements InferenceClient {
     const deadlineMs = deadlineOf(options, Date.now());
     const call = { method, kind, request, metadata: this.#metadata, deadlineMs, signal: options.signal };
     let lost: unknown;
+    let retryInMs = Number.POSITIVE_INFINITY;
     for (const connection of this.#pool.next()) {
       if (this.#closed) throw new ServingError('INFERENCE_UNAVAILABLE', `${method.name}: the client is closed`);
+      const { breaker } = connection;
+      // Only inferences are guarded: whether a server is well is asked by the other calls, also while it is not.
+      const ticket = kind === 'infer' ? breaker.enter(performance.now()) : UNGUARDED;
+      if (ticket === undefined) {
+        retryInMs = Math.min(retryInMs, breaker.retryInMs(performance.now()));
+        continue;
+      }
       try {
-        return await callOnce(connection, call);
+        const answer = await callOnce(connection, call);
+        ticket.succeeded();
+        return answer;
       } catch (error) {
+        giveBack(ticket, error);
         if (!isServingError(error, 'INFERENCE_UNAVAILABLE') || options.signal?.aborted === true) throw error;
         lost = error;
       }
     }
-    throw lost;
+    if (lost !== undefined) throw lost;
+    throw new ServingError('BREAKER_OPEN', `${method.name}: ${this.target} has failed and is not asked for a while`, {
+      details: { retryInMs: Math.ceil(retryInMs) },
+    });
   }
 
   #needOneServer(): void {
@@ -186,6 +209,14 @@ class GrpcInferenceClient implements InferenceClient {
       details: { target: this.target },
     });
   }
+}
+
+/** An answer of any kind is a sign of life, also a refusal or a full queue: only silence and a missing model count. */
+function giveBack(ticket: BreakerTicket, error: unknown): void {
+  if (isServingError(error, 'INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'))
+    ticket.failed(performance.now(), Math.random());
+  else if (isServingError(error, 'INFERENCE_CANCELLED')) ticket.ignored();
+  else ticket.succeeded();
 }
 
 function toTensorMetadata({ name, datatype, shape }: ModelMetadataResponse_TensorMetadata): TensorMetadata {

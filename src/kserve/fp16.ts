@@ -32,7 +32,7 @@ export function decodeFp16(bytes: Uint8Array): Float32Array {
       details: { byteSize: bytes.length },
     });
   }
-  const table = valueTable();
+  const table = fp16Values();
   const values = new Float32Array(bytes.length / 2);
   // Byte by byte, because a tensor inside a message or a region may start at an odd address.
   for (let i = 0, at = 0; i < values.length; i++, at += 2) {
@@ -70,7 +70,7 @@ export function writeFp16(target: Uint8Array, offset: number, values: Float32Arr
 let values: Float32Array | undefined;
 
 /** Value of each of the 65,536 bit patterns: 256 KiB, made at the first use. */
-function valueTable(): Float32Array {
+export function fp16Values(): Float32Array {
   return (values ??= Float32Array.from({ length: 0x10000 }, (_, bits) => fp16ToFp32(bits)));
 }
 

@@ -4,10 +4,11 @@
  * embeds a text that is known to be good.
  */
 import { isServingError, ServingError } from '../errors.ts';
-import type { VectorContract } from '../kserve/contract.ts';
 import { CallSize } from '../resilience/call-size.ts';
+import type { Hold } from './holds.ts';
 import { type Perseverance, persevere, type Surroundings } from './persevere.ts';
-import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
+import { type EngineProbe, engineFault } from './soundness.ts';
+import type { EmbeddedBatch } from './transport.ts';
 import type { ChunkTraveller } from './traveller.ts';
 import { type VectorRow, vectorRows } from './vector-rows.ts';
 
@@ -19,9 +20,7 @@ export type EmbedResults = {
   onRefused(traveller: ChunkTraveller, error: ServingError, attempts: number): void;
 };
 
-export type EmbedStageOptions = {
-  readonly transport: EmbedTransport;
-  readonly contract: VectorContract;
+export type EmbedStageOptions = EngineProbe & {
   readonly surroundings: Surroundings;
   /** Deadline of one call of the transport. */
   readonly timeoutMs: number;
@@ -29,7 +28,7 @@ export type EmbedStageOptions = {
   readonly maxRows: number;
 };
 
-const PROBE_TEXT = 'The quick brown fox jumps over the lazy dog.';
+type Batch = readonly ChunkTraveller[];
 
 export class EmbedStage {
   readonly #options: EmbedStageOptions;
@@ -41,45 +40,81 @@ export class EmbedStage {
   }
 
   /** Resolves when every chunk has gone to one of the callbacks. Rejects with a fatal ServingError or the signal's reason. */
-  async run(batch: readonly ChunkTraveller[], results: EmbedResults, signal: AbortSignal): Promise<void> {
-    const given = await this.#call(batch, signal);
-    switch (given.kind) {
-      case 'ok': {
-        const { rows } = given.value;
-        await this.#sortRows(batch.slice(0, rows.length), given, results, signal);
-        const rest = batch.slice(rows.length);
-        return rest.length === 0 ? undefined : this.run(rest, results, signal);
+  run(batch: Batch, results: EmbedResults, signal: AbortSignal): Promise<void> {
+    return this.#run(batch, false, results, signal);
+  }
+
+  /** @param suspicious the batch is part of one that failed beside a sound engine */
+  async #run(batch: Batch, suspicious: boolean, results: EmbedResults, signal: AbortSignal): Promise<void> {
+    let rest = batch;
+    let most = batch.length;
+    let strikes = 0;
+    const hold = this.#options.surroundings.holds.hold('engine');
+    try {
+      while (rest.length > 0) {
+        const piece = rest.slice(0, Math.min(most, this.#size.rows));
+        const given = await this.#call(piece, suspicious, hold, signal);
+        if (given.kind === 'smaller') {
+          most = Math.ceil(piece.length / 2);
+          continue;
+        }
+        if (given.kind === 'doubt') {
+          await this.#untilSound(given.error, hold, signal);
+          strikes += 1;
+          if (strikes < this.#strikesNeeded(piece, suspicious)) continue;
+        }
+        await this.#end(piece, given, suspicious, results, signal);
+        rest = rest.slice(piece.length);
+        most = rest.length;
+        strikes = 0;
       }
-      case 'isolate': {
-        const middle = Math.ceil(batch.length / 2);
-        await this.run(batch.slice(0, middle), results, signal);
-        return this.run(batch.slice(middle), results, signal);
-      }
-      case 'suspect':
-        return this.#judge(batch[0] as ChunkTraveller, given.error, given.attempts, results, signal);
-      case 'stop':
-        throw given.error;
+    } finally {
+      hold.leave();
     }
   }
 
-  /** Rows of the batch, or of its beginning when the engine is too slow for all of it. */
-  #call(batch: readonly ChunkTraveller[], signal: AbortSignal): Promise<Perseverance<Rows>> {
-    const { contract, surroundings } = this.#options;
-    const texts = batch.map(({ record }) => record.chunk.text);
-    let most = texts.length;
-    const call = async () => {
-      const asked = texts.slice(0, Math.min(most, this.#size.rows));
-      try {
-        const embedded = await this.#timed(asked, signal);
-        surroundings.observer.embedded(asked.length, embedded.transport);
-        return { rows: vectorRows(embedded.vectors, asked.length, contract) };
-      } catch (error) {
-        // Also where it was less than others may ask for: the same call once more would be late once more.
-        if (isServingError(error, 'INFERENCE_DEADLINE')) most = Math.ceil(asked.length / 2);
-        throw error;
+  /** Rows of a suspicious batch are taken apart at the first sign, or a text that crashes the engine would do so for an hour. */
+  #strikesNeeded(piece: Batch, suspicious: boolean): number {
+    return suspicious && piece.length > 1 ? 1 : this.#options.surroundings.policy.strikes;
+  }
+
+  async #end(
+    piece: Batch,
+    given: Perseverance<readonly VectorRow[]>,
+    suspicious: boolean,
+    results: EmbedResults,
+    signal: AbortSignal,
+  ): Promise<void> {
+    switch (given.kind) {
+      case 'ok':
+        return this.#sortRows(piece, given.value, given.attempts, suspicious, results, signal);
+      case 'suspect':
+        return this.#judge(piece[0]!, given.error, given.attempts, suspicious, results, signal);
+      case 'stop':
+        throw given.error;
+      default: {
+        if (piece.length === 1) return results.onRefused(piece[0]!, given.error, given.attempts);
+        const middle = Math.ceil(piece.length / 2);
+        await this.#run(piece.slice(0, middle), true, results, signal);
+        return this.#run(piece.slice(middle), true, results, signal);
       }
+    }
+  }
+
+  #call(
+    piece: Batch,
+    suspicious: boolean,
+    hold: Hold,
+    signal: AbortSignal,
+  ): Promise<Perseverance<readonly VectorRow[]>> {
+    const { contract, norm, surroundings } = this.#options;
+    const texts = piece.map(({ record }) => record.chunk.text);
+    const call = async () => {
+      const embedded = await this.#timed(texts, signal);
+      surroundings.observer.embedded(texts.length, embedded.transport);
+      return vectorRows(embedded.vectors, texts.length, contract, norm);
     };
-    return persevere(call, { stage: 'embed', holdReason: 'engine', rows: batch.length }, surroundings, signal);
+    return persevere(call, { stage: 'embed', hold, rows: texts.length, suspicious }, surroundings, signal);
   }
 
   async #timed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
@@ -101,59 +136,53 @@ export class EmbedStage {
   }
 
   async #sortRows(
-    batch: readonly ChunkTraveller[],
-    { value: { rows }, attempts }: { readonly value: Rows; readonly attempts: number },
+    piece: Batch,
+    rows: readonly VectorRow[],
+    attempts: number,
+    suspicious: boolean,
     results: EmbedResults,
     signal: AbortSignal,
   ): Promise<void> {
     const sound: EmbeddedChunk[] = [];
     const faulty: { traveller: ChunkTraveller; error: ServingError }[] = [];
-    rows.forEach((row, index) => {
-      const traveller = batch[index] as ChunkTraveller;
+    for (const [index, row] of rows.entries()) {
+      const traveller = piece[index]!;
       if (row.kind === 'sound') sound.push({ traveller, vector: row.vector });
       else faulty.push({ traveller, error: row.error });
-    });
+    }
     if (sound.length > 0) results.onEmbedded(sound);
     for (const { traveller, error } of faulty) {
       // Alone once more: an overflow can come from the company a text was padded with.
-      if (batch.length > 1) await this.run([traveller], results, signal);
-      else await this.#judge(traveller, error, attempts, results, signal);
+      if (piece.length > 1) await this.#run([traveller], true, results, signal);
+      else await this.#judge(traveller, error, attempts, suspicious, results, signal);
     }
   }
 
-  /** Blames the chunk if the engine is sound; waits for the engine if not, and then tries the chunk again. */
+  /** Blames a chunk that failed twice beside a sound engine: once in company and once alone, or twice alone. */
   async #judge(
     traveller: ChunkTraveller,
     error: ServingError,
     attempts: number,
+    suspicious: boolean,
     results: EmbedResults,
     signal: AbortSignal,
   ): Promise<void> {
-    if (await this.#engineIsSound(signal)) return results.onRefused(traveller, error, attempts);
-    await persevere(
-      async () => {
-        if (await this.#engineIsSound(signal)) return;
-        throw new ServingError('INFERENCE_UNAVAILABLE', 'the engine does not embed a known good text', {
-          cause: error,
-        });
-      },
-      { stage: 'embed', holdReason: 'engine', rows: 1 },
-      this.#options.surroundings,
-      signal,
-    );
-    return this.run([traveller], results, signal);
+    const isSound = (await engineFault(this.#options, signal)) === undefined;
+    if (isSound && suspicious) return results.onRefused(traveller, error, attempts);
+    if (!isSound) await this.#untilSound(error, 'engine', signal);
+    return this.#run([traveller], isSound, results, signal);
   }
 
-  async #engineIsSound(signal: AbortSignal): Promise<boolean> {
-    const { transport, contract } = this.#options;
-    try {
-      const { vectors } = await transport.embed([PROBE_TEXT], signal);
-      return vectorRows(vectors, 1, contract)[0]?.kind === 'sound';
-    } catch {
-      signal.throwIfAborted();
-      return false;
-    }
+  /** Twice in a row, or an engine that answers one call between two failures would make any text look guilty. */
+  async #untilSound(reason: ServingError, hold: Hold | 'engine', signal: AbortSignal): Promise<void> {
+    const ask = async () => {
+      const fault = (await engineFault(this.#options, signal)) ?? (await engineFault(this.#options, signal));
+      if (fault === undefined) return;
+      // Of a code that is simply waited for: nothing about the known good text is in doubt.
+      const cause = fault.code === 'BREAKER_OPEN' ? reason : fault;
+      throw new ServingError('MODEL_NOT_READY', 'the engine does not embed a known good text', { cause });
+    };
+    const given = await persevere(ask, { stage: 'embed', hold, rows: 1 }, this.#options.surroundings, signal);
+    if (given.kind !== 'ok') throw given.error;
   }
 }
-
-type Rows = { readonly rows: readonly VectorRow[] };

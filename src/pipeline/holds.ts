@@ -1,10 +1,13 @@
-/** Why fetching is held back, counted by reason: the first `enter` of a reason pauses, the last `leave` resumes. */
-export type HoldReason = 'engine' | 'sink' | 'dead-letters';
+/** Why fetching is held back, counted by reason: the first holder of a reason pauses, the last that leaves resumes. */
+export type HoldReason = 'engine' | 'sink' | 'dead-letters' | 'retries';
 
 export type HoldActions = {
   pause(reason: HoldReason): void;
   resume(reason: HoldReason): void;
 };
+
+/** One holder's part in a reason: entered and left as often as it likes, counted once. */
+export type Hold = { enter(): void; leave(): void };
 
 export class Holds {
   readonly #actions: HoldActions;
@@ -18,13 +21,26 @@ export class Holds {
     return [...this.#counts.keys()];
   }
 
-  enter(reason: HoldReason): void {
+  hold(reason: HoldReason): Hold {
+    let held = false;
+    const turn = (on: boolean, apply: (reason: HoldReason) => void) => {
+      if (held === on) return;
+      held = on;
+      apply(reason);
+    };
+    return {
+      enter: () => turn(true, (why) => this.#enter(why)),
+      leave: () => turn(false, (why) => this.#leave(why)),
+    };
+  }
+
+  #enter(reason: HoldReason): void {
     const count = this.#counts.get(reason) ?? 0;
     this.#counts.set(reason, count + 1);
     if (count === 0) this.#actions.pause(reason);
   }
 
-  leave(reason: HoldReason): void {
+  #leave(reason: HoldReason): void {
     const count = (this.#counts.get(reason) ?? 0) - 1;
     if (count > 0) {
       this.#counts.set(reason, count);

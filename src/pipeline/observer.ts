@@ -3,7 +3,7 @@ import type { ServingError } from '../errors.ts';
 import type { OutcomeKind } from '../records/outcome.ts';
 
 export type TransportKind = 'shared_memory' | 'inline';
-export type PipelineStage = 'embed' | 'persist' | 'delete' | 'dead_letter';
+export type PipelineStage = 'embed' | 'persist' | 'delete' | 'retry' | 'dead_letter';
 
 export interface PipelineObserver {
   /** A batch left the packer with `rows` of at most `capacity` texts. */

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { asServingError, type ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
-import { decide, type FailurePolicy } from './failure-policy.ts';
-import type { HoldReason, Holds } from './holds.ts';
+import { type Decision, decide, type FailurePolicy } from './failure-policy.ts';
+import type { Hold, HoldReason, Holds } from './holds.ts';
 import type { PipelineObserver, PipelineStage } from './observer.ts';
 
 export type Surroundings = {
@@ -20,12 +20,15 @@ export type Surroundings = {
 
 export type Perseverance<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly attempts: number }
-  | { readonly kind: 'isolate' | 'suspect' | 'stop'; readonly error: ServingError; readonly attempts: number };
+  | { readonly kind: Exclude<Decision['kind'], 'retry'>; readonly error: ServingError; readonly attempts: number };
 
 export type Effort = {
   readonly stage: PipelineStage;
-  readonly holdReason: HoldReason;
+  /** Why fetching is held back while attempts fail; a hold of the caller's own goes on after a decision that is not `ok`. */
+  readonly hold: HoldReason | Hold;
   readonly rows: number;
+  /** False unless given; see failure-policy.ts. */
+  readonly suspicious?: boolean;
 };
 
 const FIRST_WARNINGS = 3;
@@ -33,11 +36,11 @@ const FIRST_WARNINGS = 3;
 /** Rejects with the signal's reason once it is aborted; never otherwise. */
 export async function persevere<T>(
   call: () => Promise<T>,
-  { stage, holdReason, rows }: Effort,
+  { stage, hold, rows, suspicious = false }: Effort,
   { policy, holds, observer, log, clock }: Surroundings,
   signal: AbortSignal,
 ): Promise<Perseverance<T>> {
-  let held = false;
+  const holding = typeof hold === 'string' ? holds.hold(hold) : hold;
   try {
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted();
@@ -46,22 +49,22 @@ export async function persevere<T>(
       try {
         const value = await call();
         observer.attempted(stage, seconds(), undefined);
+        holding.leave();
         return { kind: 'ok', value, attempts: attempt };
       } catch (thrown) {
         signal.throwIfAborted();
         const error = asServingError(thrown);
         observer.attempted(stage, seconds(), error);
-        const decision = decide(error, attempt, rows, policy, Math.random());
+        const decision = decide(error, { number: attempt, rows, suspicious }, policy, Math.random());
         if (decision.kind !== 'retry') return { kind: decision.kind, error, attempts: attempt };
         // The first few at warning level, then every tenth: an outage of an hour must not flood the log.
         const write = attempt <= FIRST_WARNINGS || attempt % 10 === 0 ? log.warn : log.debug;
         write.call(log, 'attempt failed, will retry', { stage, rows, attempt, code: error.code, error });
-        if (!held) holds.enter(holdReason);
-        held = true;
+        holding.enter();
         await sleep(decision.delayMs, undefined, { signal });
       }
     }
   } finally {
-    if (held) holds.leave(holdReason);
+    if (holding !== hold) holding.leave();
   }
 }

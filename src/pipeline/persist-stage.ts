@@ -56,7 +56,7 @@ export class PersistStage {
     results: PersistResults<T>,
     signal: AbortSignal,
   ): Promise<void> {
-    const effort = { stage, holdReason: 'sink', rows: items.length } as const;
+    const effort = { stage, hold: 'sink', rows: items.length } as const;
     const given = await persevere(() => call(items), effort, this.#surroundings, signal);
     if (given.kind !== 'ok') {
       if (given.kind === 'stop') throw given.error;

@@ -3,7 +3,6 @@
  * nothing about offsets. What is in flight is bounded by the source that feeds it.
  */
 import { asServingError, ServingError } from '../errors.ts';
-import type { DeadLetter, DeadLetters } from '../kafka/dead-letter.ts';
 import type { TopicPartition } from '../kafka/source.ts';
 import { encodedSize } from '../kserve/bytes.ts';
 import type { Outcome } from '../records/outcome.ts';
@@ -13,8 +12,8 @@ import type { Sink } from '../sinks/sink.ts';
 import { type EmbeddedChunk, EmbedStage, type EmbedStageOptions } from './embed-stage.ts';
 import { OrderGate } from './order.ts';
 import { Packer, type PackLimits } from './packer.ts';
-import { persevere, type Surroundings } from './persevere.ts';
 import { type Persistable, PersistStage } from './persist-stage.ts';
+import { type Refusal, Refusals, type RefusalsOptions } from './refusals.ts';
 import { sinkRow } from './sink-row.ts';
 import {
   type ChunkTraveller,
@@ -25,17 +24,16 @@ import {
   type Traveller,
 } from './traveller.ts';
 
-export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings' | 'maxRows'> & {
-  readonly sink: Sink;
-  readonly deadLetters: DeadLetters;
-  readonly surroundings: Surroundings;
-  readonly limits: PackLimits;
-  readonly batchesInFlight: number;
-  readonly persistConcurrency: number;
-  readonly storeText: boolean;
-  /** Called once, with the first error that no retry can heal. */
-  onFatal(error: ServingError): void;
-};
+export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings' | 'maxRows'> &
+  RefusalsOptions & {
+    readonly sink: Sink;
+    readonly limits: PackLimits;
+    readonly batchesInFlight: number;
+    readonly persistConcurrency: number;
+    readonly storeText: boolean;
+    /** Called once, with the first error that no retry can heal. */
+    onFatal(error: ServingError): void;
+  };
 
 const MAX_DELETIONS_A_CALL = 256;
 
@@ -45,6 +43,7 @@ export class Pipeline {
   readonly #packer: Packer<ChunkTraveller>;
   readonly #embedStage: EmbedStage;
   readonly #persistStage: PersistStage;
+  readonly #refusals: Refusals;
   readonly #embedPermits: Permits;
   readonly #persistPermits: Permits;
   readonly #abort = new AbortController();
@@ -65,6 +64,7 @@ export class Pipeline {
     this.#packer = new Packer(options.limits);
     this.#embedStage = new EmbedStage({ ...options, maxRows: options.limits.maxItems });
     this.#persistStage = new PersistStage(options.sink, options.surroundings);
+    this.#refusals = new Refusals(options);
     this.#embedPermits = new Permits(options.batchesInFlight);
     this.#persistPermits = new Permits(options.persistConcurrency);
   }
@@ -101,7 +101,10 @@ export class Pipeline {
   /** Drops what has not been sent of partitions that left. What was sent goes on; its outcome is the source's to ignore. */
   revoke(partitions: readonly TopicPartition[]): void {
     const lost = new Set(partitions.map(({ topic, partition }) => `${partition} ${topic}`));
-    const isLost = ({ record }: Traveller) => lost.has(`${record.raw.source.partition} ${record.raw.source.topic}`);
+    // A retry belongs to whoever took it from the queue, not to the owner of its partition.
+    const isLost = ({ record }: Traveller) =>
+      lost.has(`${record.raw.source.partition} ${record.raw.source.topic}`) &&
+      (record.kind === 'deletion' || record.retry === undefined);
     for (const traveller of this.#gate.dropWaiting(isLost)) this.#settle(traveller, { kind: 'abandoned' });
     this.#packer.drop(isLost);
     for (const open of this.#open) {
@@ -171,7 +174,7 @@ export class Pipeline {
         if (batch.length === 0) return;
         const onEmbedded = (chunks: readonly EmbeddedChunk[]) => void this.#persist(chunks);
         const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
-          void this.#buryTravellers([traveller], 'embed', error, attempts);
+          void this.#refuse(traveller, { stage: 'embed', error, attempts });
         await this.#embedStage.run(batch, { onEmbedded, onRefused }, signal);
       } finally {
         release();
@@ -193,7 +196,7 @@ export class Pipeline {
       try {
         const onStored = (traveller: ChunkTraveller) => this.#finish(traveller, { kind: 'persisted' });
         const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
-          void this.#buryTravellers([traveller], 'persist', error, attempts);
+          void this.#refuse(traveller, { stage: 'persist', error, attempts });
         await this.#persistStage.write(rows, { onStored, onRefused }, signal);
       } finally {
         release();
@@ -209,45 +212,22 @@ export class Pipeline {
       for (const traveller of part) traveller.state = 'sent';
       const onStored = (traveller: DeletionTraveller) => this.#finish(traveller, { kind: 'deleted' });
       const onRefused = (traveller: DeletionTraveller, error: ServingError, attempts: number) =>
-        void this.#buryTravellers([traveller], 'persist', error, attempts);
+        void this.#refuse(traveller, { stage: 'persist', error, attempts });
       await this.#guard((signal) => this.#persistStage.remove(part, { onStored, onRefused }, signal));
     }
   }
 
-  async #bury(rejects: readonly RejectInFlight[]): Promise<void> {
-    const letters = rejects.map(
-      ({ raw, index, error }): DeadLetter => ({ raw, index, error, stage: 'decode', attempts: 1 }),
-    );
-    const buried = await this.#deliver(letters);
-    if (buried) for (const reject of rejects) this.#settle(reject, { kind: 'dead-lettered', error: reject.error });
+  #bury(rejects: readonly RejectInFlight[]): Promise<void> {
+    return this.#guard(async (signal) => {
+      await this.#refusals.bury(rejects, signal);
+      for (const reject of rejects) this.#settle(reject, { kind: 'dead-lettered', error: reject.error });
+    });
   }
 
-  async #buryTravellers(
-    travellers: readonly Traveller[],
-    stage: DeadLetter['stage'],
-    error: ServingError,
-    attempts: number,
-  ): Promise<void> {
-    const letters = travellers.map(({ record }): DeadLetter => {
-      const index = record.kind === 'chunk' ? record.chunk.batchIndex : undefined;
-      return { raw: record.raw, index, error, stage, attempts };
+  #refuse(traveller: Traveller, refusal: Refusal): Promise<void> {
+    return this.#guard(async (signal) => {
+      this.#finish(traveller, await this.#refusals.refused(traveller, refusal, signal));
     });
-    const buried = await this.#deliver(letters);
-    if (buried) for (const traveller of travellers) this.#finish(traveller, { kind: 'dead-lettered', error });
-  }
-
-  /** True once the dead-letter topic has acknowledged the letters; the offsets do not pass before. */
-  async #deliver(letters: readonly DeadLetter[]): Promise<boolean> {
-    const { deadLetters, surroundings } = this.#options;
-    let delivered = false;
-    await this.#guard(async (signal) => {
-      const effort = { stage: 'dead_letter', holdReason: 'dead-letters', rows: letters.length } as const;
-      const given = await persevere(() => deadLetters.send(letters), effort, surroundings, signal);
-      if (given.kind !== 'ok') throw given.error;
-      delivered = true;
-      for (const { error, stage } of letters) surroundings.observer.deadLettered(error.code, stage);
-    });
-    return delivered;
   }
 
   /** Runs a piece of work; what it throws after an abort is expected, anything else is fatal. */

@@ -12,8 +12,8 @@ export type Outcome =
   | { readonly kind: 'deleted' }
   /** A newer revision of the same chunk, read later from Kafka, takes its place. */
   | { readonly kind: 'superseded' }
-  /** The durable retry queue acknowledged it. */
-  | { readonly kind: 'handed-over' }
+  /** Refused for now: the durable retry queue holds it, acknowledged. */
+  | { readonly kind: 'handed-over'; readonly error: ServingError }
   | { readonly kind: 'dead-lettered'; readonly error: ServingError }
   /** Not done: shutdown or a lost partition. The offset stays open, so that it is read again. */
   | { readonly kind: 'abandoned' };

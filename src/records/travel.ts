@@ -3,11 +3,20 @@ import type { ServingError } from '../errors.ts';
 import type { ChunkRecord, Deletion, RawMessage } from './chunk.ts';
 import type { Settle } from './outcome.ts';
 
+/** A chunk that comes from the retry queue and not straight from the log. */
+export type RetryTravel = {
+  /** Attempts made before this one. */
+  readonly attempts: number;
+  /** Refused once more it goes to the dead letters; else back to the queue. */
+  readonly last: boolean;
+};
+
 export type ChunkInFlight = {
   readonly kind: 'chunk';
   readonly chunk: ChunkRecord;
   readonly raw: RawMessage;
   readonly settle: Settle;
+  readonly retry?: RetryTravel;
 };
 
 export type DeletionInFlight = {

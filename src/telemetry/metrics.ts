@@ -8,7 +8,7 @@ import { watchEventLoop } from './event-loop.ts';
 import { counter, gauge, histogram, type LabelRules, OTHER, type SeriesOptions } from './metric-series.ts';
 
 const outcomes = ['persisted', 'deleted', 'superseded', 'handed-over', 'dead-lettered', 'abandoned'] as const;
-const stages = ['decode', 'embed', 'persist', 'delete', 'dead_letter', 'commit'] as const;
+const stages = ['decode', 'embed', 'persist', 'delete', 'retry', 'dead_letter', 'commit'] as const;
 /** A failed call is `other`: the way is known only once it has been taken. */
 const transports = ['shared_memory', 'inline', OTHER] as const;
 const codes = [...errorCodes, OTHER] as const;

@@ -4,7 +4,7 @@ import type { OutcomeKind } from '../records/outcome.ts';
 import { OTHER } from './metric-series.ts';
 import type { Metrics } from './metrics.ts';
 
-type Stage = 'embed' | 'persist' | 'delete' | 'dead_letter';
+type Stage = 'embed' | 'persist' | 'delete' | 'retry' | 'dead_letter';
 
 export function pipelineMetrics(metrics: Metrics) {
   return {

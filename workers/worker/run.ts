@@ -13,6 +13,7 @@ import { startOpsServer } from '../../src/ops/server.ts';
 import { defaultFailurePolicy } from '../../src/pipeline/failure-policy.ts';
 import { type HoldReason, Holds } from '../../src/pipeline/holds.ts';
 import { Pipeline } from '../../src/pipeline/pipeline.ts';
+import { refuseWrongNorm } from '../../src/pipeline/soundness.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
@@ -26,7 +27,7 @@ import { openKafka } from './kafka.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
 
-const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters'] as const;
+const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
 type CheckName = (typeof CHECKS)[number];
 
 const HURRY_MS = 3_000;
@@ -37,6 +38,7 @@ const CHECK_OF_HOLD = {
   engine: 'model-server',
   sink: 'store',
   'dead-letters': 'dead-letters',
+  retries: 'retries',
 } as const satisfies Record<HoldReason, CheckName>;
 
 export async function runWorker(config: WorkerConfig, log: Log, redactor: Redactor): Promise<number> {
@@ -100,10 +102,12 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     const { engine, transport, maxBatch, memory } = await openEngine(config, health('model-server'), log, signal);
     parts.client = engine.client;
     if (memory !== undefined) parts.memory = memory;
+    await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
     const kafka = openKafka(config, log);
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
+    health('retries').pass();
     const source = kafka.source;
     parts.source = source;
     const holds = new Holds({
@@ -123,9 +127,11 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     const pipeline = new Pipeline({
       transport,
       contract: engine.contract,
+      norm: config.pipeline.vectorNorm,
       timeoutMs: config.inference.timeoutMs,
       sink: parts.sink,
       deadLetters: kafka.deadLetters,
+      retries: undefined,
       surroundings: {
         policy: defaultFailurePolicy,
         holds,

@@ -31,6 +31,9 @@ export const pipelineSettings = {
   oversizePolicy: choice('RAG_SERVING_OVERSIZE_POLICY', ['truncate', 'reject'], always('truncate'), {
     doc: 'truncate: cut a text that is too long at a code point and mark the chunk. reject: send it to the dead letters.',
   }),
+  vectorNorm: choice('RAG_SERVING_VECTOR_NORM', ['unit', 'any'], always('unit'), {
+    doc: 'unit: the model normalises, and a vector of another length (by more than 2 %) is refused like one that is not finite. any: it does not.',
+  }),
   maxInFlightChunks: integer(
     'RAG_SERVING_MAX_IN_FLIGHT_CHUNKS',
     always(8_192),
@@ -98,6 +101,7 @@ export type PipelineConfig = {
   readonly maxWaitMs: number;
   readonly maxTextBytes: number;
   readonly oversizePolicy: 'truncate' | 'reject';
+  readonly vectorNorm: 'unit' | 'any';
   readonly keepUnknownFields: boolean;
   readonly maxInFlightChunks: number;
   readonly maxInFlightBytes: number;

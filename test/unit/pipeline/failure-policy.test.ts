@@ -2,46 +2,70 @@ import { describe, expect, it } from 'vitest';
 import { type ErrorCode, errorCodes, ServingError } from '../../../src/errors.ts';
 import { decide, defaultFailurePolicy } from '../../../src/pipeline/failure-policy.ts';
 
-const kindOf = (code: ErrorCode, attempt: number, rows: number) =>
-  decide(new ServingError(code, 'x'), attempt, rows, defaultFailurePolicy, 0).kind;
+const kindOf = (code: ErrorCode, number: number, rows: number, suspicious = false) =>
+  decide(new ServingError(code, 'x'), { number, rows, suspicious }, defaultFailurePolicy, 0).kind;
+
+/** Code → decisions at: attempt 1 of 256 rows, attempt 1,000 of 256, attempt 1 of one row, attempt 1,000 of one, two suspicious rows. */
+const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string, string, string]>>> = {
+  INFERENCE_QUEUE_FULL: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  INFERENCE_QUEUE_TIMEOUT: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  MODEL_NOT_READY: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  BREAKER_OPEN: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  SHM_REGION_EXISTS: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  SHM_REGION_UNKNOWN: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  SINK_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  SINK_FULL: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  KAFKA_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  RETRY_QUEUE_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  DRAIN_TIMEOUT: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  INFERENCE_UNAVAILABLE: ['retry', 'doubt', 'retry', 'doubt', 'doubt'],
+  INFERENCE_CANCELLED: ['retry', 'doubt', 'retry', 'doubt', 'doubt'],
+  INFERENCE_DEADLINE: ['smaller', 'smaller', 'retry', 'doubt', 'smaller'],
+  INFERENCE_FAILED: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  INFERENCE_REJECTED: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  INFERENCE_MESSAGE_TOO_LARGE: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  VECTOR_NOT_FINITE: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  VECTOR_ZERO: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  VECTOR_NOT_UNIT: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  CHUNK_INVALID: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  CHUNK_BLANK: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  CHUNK_TOO_LARGE: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  SINK_ROW_REFUSED: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+};
 
 describe('decide', () => {
-  const cases: { code: ErrorCode; attempt: number; rows: number; kind: string }[] = [
-    { code: 'INFERENCE_UNAVAILABLE', attempt: 1_000, rows: 1, kind: 'retry' },
-    { code: 'INFERENCE_DEADLINE', attempt: 1_000, rows: 256, kind: 'retry' },
-    { code: 'INFERENCE_QUEUE_FULL', attempt: 1_000, rows: 256, kind: 'retry' },
-    { code: 'MODEL_NOT_READY', attempt: 1_000, rows: 1, kind: 'retry' },
-    { code: 'SINK_FULL', attempt: 1_000, rows: 1, kind: 'retry' },
-    { code: 'KAFKA_UNAVAILABLE', attempt: 1_000, rows: 1, kind: 'retry' },
-    { code: 'INFERENCE_FAILED', attempt: 1, rows: 256, kind: 'retry' },
-    { code: 'INFERENCE_FAILED', attempt: 3, rows: 256, kind: 'isolate' },
-    { code: 'INFERENCE_FAILED', attempt: 3, rows: 1, kind: 'suspect' },
-    { code: 'INFERENCE_REJECTED', attempt: 1, rows: 256, kind: 'isolate' },
-    { code: 'INFERENCE_MESSAGE_TOO_LARGE', attempt: 1, rows: 2, kind: 'isolate' },
-    { code: 'INFERENCE_MESSAGE_TOO_LARGE', attempt: 1, rows: 1, kind: 'suspect' },
-    { code: 'SINK_ROW_REFUSED', attempt: 1, rows: 1, kind: 'suspect' },
-    { code: 'MODEL_CONTRACT_MISMATCH', attempt: 1, rows: 256, kind: 'stop' },
-    { code: 'SINK_SCHEMA_MISMATCH', attempt: 1, rows: 1, kind: 'stop' },
-    { code: 'INFERENCE_CANCELLED', attempt: 1, rows: 1, kind: 'retry' },
-    { code: 'ARGUMENT_INVALID', attempt: 1, rows: 1, kind: 'stop' },
-  ];
-  for (const { code, attempt, rows, kind } of cases) {
-    it(`${code}, attempt ${attempt}, ${rows} rows: ${kind}`, () => expect(kindOf(code, attempt, rows)).toBe(kind));
+  for (const code of errorCodes) {
+    const expected = TABLE[code] ?? ['stop', 'stop', 'stop', 'stop', 'stop'];
+    it(`${code}: ${[...new Set(expected)].join(', ')}`, () => {
+      const decisions = [
+        kindOf(code, 1, 256),
+        kindOf(code, 1_000, 256),
+        kindOf(code, 1, 1),
+        kindOf(code, 1_000, 1),
+        kindOf(code, 1, 2, true),
+      ];
+      expect(decisions).toEqual(expected);
+    });
   }
 
-  it('no outage and no backpressure ever blames a chunk, but INTERNAL', () => {
-    const blamed = errorCodes.filter((code) => {
-      const { failureClass } = new ServingError(code, 'x');
-      return (failureClass === 'outage' || failureClass === 'backpressure') && kindOf(code, 10_000, 1) !== 'retry';
-    });
-    expect(blamed).toEqual(['INFERENCE_FAILED']);
+  it('whoever stops is of class fatal or caller: neither an outage nor a chunk ends the worker', () => {
+    const stopping = errorCodes.filter((code) => kindOf(code, 1, 256) === 'stop');
+    const classes = new Set(stopping.map((code) => new ServingError(code, 'x').failureClass));
+    expect([...classes].sort()).toEqual(['caller', 'fatal']);
   });
 
   it('waits longer each time, up to the cap', () => {
-    const delays = [1, 2, 3, 50].map((attempt) => {
-      const decision = decide(new ServingError('SINK_UNAVAILABLE', 'x'), attempt, 1, defaultFailurePolicy, 1);
+    const delays = [1, 2, 3, 50].map((number) => {
+      const attempt = { number, rows: 1, suspicious: false };
+      const decision = decide(new ServingError('SINK_UNAVAILABLE', 'x'), attempt, defaultFailurePolicy, 1);
       return decision.kind === 'retry' ? decision.delayMs : -1;
     });
     expect(delays).toEqual([200, 400, 800, 5_000]);
+  });
+
+  it('waits at least for as long as an open breaker says', () => {
+    const open = new ServingError('BREAKER_OPEN', 'x', { details: { retryInMs: 3_000 } });
+    const decision = decide(open, { number: 1, rows: 1, suspicious: false }, defaultFailurePolicy, 0);
+    expect(decision).toEqual({ kind: 'retry', delayMs: 3_000 });
   });
 });

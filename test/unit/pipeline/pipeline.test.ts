@@ -11,12 +11,15 @@ import {
   rejected,
   type Script,
   ScriptedDeadLetters,
+  ScriptedRetries,
   scriptedTransport,
   surroundings,
 } from './scripted.ts';
 import { ScriptedSink } from './scripted-sink.ts';
 
-function openPipeline({ script, maxItems = 4 }: { script?: Script; maxItems?: number } = {}) {
+type Given = { script?: Script; maxItems?: number; retries?: ScriptedRetries };
+
+function openPipeline({ script, maxItems = 4, retries }: Given = {}) {
   const sink = new ScriptedSink();
   const deadLetters = new ScriptedDeadLetters();
   const fatal: ServingError[] = [];
@@ -24,9 +27,11 @@ function openPipeline({ script, maxItems = 4 }: { script?: Script; maxItems?: nu
   const pipeline = new Pipeline({
     transport,
     contract,
+    norm: 'unit',
     timeoutMs: 1_000,
     sink,
     deadLetters,
+    retries,
     surroundings: surroundings(),
     limits: { maxItems, maxBytes: 10_000, maxWaitMs: 5 },
     batchesInFlight: 2,
@@ -115,6 +120,55 @@ describe('Pipeline', () => {
     expect(sink.rows.size).toBe(9);
     expect(deadLetters.letters).toMatchObject([{ stage: 'persist', error: { code: 'SINK_ROW_REFUSED' } }]);
     expect(chunks[4]?.outcomes).toMatchObject([{ kind: 'dead-lettered' }]);
+  });
+
+  const refusesBad = (texts: readonly string[]) => {
+    if (texts.includes('BAD')) throw rejected();
+  };
+
+  it('with a retry queue a refused chunk is handed over before its offset counts as done, whatever the queue is up to', async () => {
+    const retries = new ScriptedRetries();
+    retries.failures = 3;
+    const { pipeline, deadLetters } = openPipeline({ script: refusesBad, retries });
+    const bad = chunkRecord({ chunkId: 'bad', text: 'BAD', batchIndex: 4 });
+    const settledAtCall: number[] = [];
+    retries.onCall = () => settledAtCall.push(bad.outcomes.length);
+    pipeline.accept([bad.record]);
+    await idle(pipeline);
+    expect(settledAtCall).toEqual([0, 0, 0, 0]);
+    expect(bad.outcomes).toMatchObject([{ kind: 'handed-over', error: { code: 'INFERENCE_REJECTED' } }]);
+    expect(retries.entries).toMatchObject([{ chunkId: 'bad', index: 4, stage: 'embed', raw: bad.record.raw }]);
+    expect(deadLetters.letters).toEqual([]);
+  });
+
+  it('a retry that is refused goes back to its queue, on its last attempt to the dead letters (K21)', async () => {
+    const retries = new ScriptedRetries();
+    const { pipeline, deadLetters } = openPipeline({ script: refusesBad, retries });
+    const again = chunkRecord({ chunkId: 'again', text: 'BAD' }, 1);
+    const last = chunkRecord({ chunkId: 'last', text: 'BAD' }, 1);
+    pipeline.accept([
+      { ...again.record, retry: { attempts: 2, last: false } },
+      { ...last.record, retry: { attempts: 4, last: true } },
+    ]);
+    await idle(pipeline);
+    expect(again.outcomes).toMatchObject([{ kind: 'handed-over', error: { code: 'INFERENCE_REJECTED' } }]);
+    expect(last.outcomes).toMatchObject([{ kind: 'dead-lettered' }]);
+    expect(retries.entries).toEqual([]);
+    expect(deadLetters.letters).toMatchObject([{ stage: 'embed', attempts: 5 }]);
+  });
+
+  it('a retry does not leave with a partition that it was read from long ago', async () => {
+    let open = () => {};
+    const barrier = new Promise<void>((resolve) => (open = resolve));
+    const { pipeline, sink } = openPipeline({ maxItems: 1, script: () => barrier });
+    const first = ['a', 'b'].map((chunkId) => chunkRecord({ chunkId }, 7).record);
+    const retry = chunkRecord({ chunkId: 'retry' }, 7);
+    pipeline.accept([...first, { ...retry.record, retry: { attempts: 1, last: false } }]);
+    pipeline.revoke([{ topic: 'chunks', partition: 7 }]);
+    open();
+    await idle(pipeline);
+    expect(retry.outcomes).toEqual([{ kind: 'persisted' }]);
+    expect(sink.rows.has('retry')).toBe(true);
   });
 
   it('a store that is away keeps every chunk until it is back', async () => {

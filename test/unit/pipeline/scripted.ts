@@ -16,6 +16,7 @@ import type { ChunkTraveller } from '../../../src/pipeline/traveller.ts';
 import type { ChunkRecord, Deletion, RawMessage } from '../../../src/records/chunk.ts';
 import type { Outcome } from '../../../src/records/outcome.ts';
 import type { ChunkInFlight, DeletionInFlight } from '../../../src/records/travel.ts';
+import type { RetryEntry } from '../../../src/retry/retry-queue.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
 
 export const contract: VectorContract = {
@@ -43,7 +44,9 @@ export function surroundings(holdLog: string[] = []): Surroundings {
 /** A vector that tells which text it belongs to. */
 export function vectorOf(text: string): Uint8Array {
   const sum = [...text].reduce((total, char) => (total * 31 + (char.codePointAt(0) ?? 0)) % 1_000, 7);
-  return encodeFp16(Float32Array.of(1, sum, text.length % 100, 1));
+  const values = [1, sum, text.length % 100, 1];
+  const norm = Math.hypot(...values);
+  return encodeFp16(Float32Array.from(values, (value) => value / norm));
 }
 
 export type Script = (texts: readonly string[], call: number) => Promise<void> | void;
@@ -78,6 +81,18 @@ export class ScriptedDeadLetters implements DeadLetters {
   }
 
   async close(): Promise<void> {}
+}
+
+export class ScriptedRetries {
+  readonly entries: RetryEntry[] = [];
+  failures = 0;
+  onCall: () => void = () => {};
+
+  async handOver(entries: readonly RetryEntry[]): Promise<void> {
+    this.onCall();
+    if (this.failures-- > 0) throw new ServingError('RETRY_QUEUE_UNAVAILABLE', 'no Redis');
+    this.entries.push(...entries);
+  }
 }
 
 let nextOffset = 0n;

@@ -1,0 +1,103 @@
+/**
+ * Circuit breaker: after several failures in a row calls are not even tried for a while, then one is (the probe), and its
+ * end decides. Pure: whoever calls brings the time and the random number.
+ *
+ * Each call takes a ticket and gives it back with how it ended. A ticket belongs to the state that gave it: the end of a
+ * call that began before the breaker opened says nothing about now and changes nothing.
+ */
+import { type BackoffPolicy, backoffMs } from './backoff.ts';
+
+export type BreakerPolicy = {
+  /** Failures in a row that open it. */
+  readonly failuresToOpen: number;
+  /** How long it stays open; longer each time that a probe fails. */
+  readonly open: BackoffPolicy;
+};
+
+export const defaultBreakerPolicy: BreakerPolicy = { failuresToOpen: 5, open: { baseMs: 500, maxMs: 5_000 } };
+
+export type BreakerStateName = 'closed' | 'open' | 'half-open';
+
+type State =
+  | { readonly kind: 'closed'; failures: number }
+  | { readonly kind: 'open'; readonly untilMs: number; readonly round: number }
+  | { readonly kind: 'half-open'; readonly round: number; probing: boolean };
+
+/** `failed`: the other side was away, or gave no answer. `ignored`: says nothing about it, such as a call that its caller ended. */
+export type BreakerTicket = {
+  succeeded(): void;
+  /** @param random in [0, 1) */
+  failed(nowMs: number, random: number): void;
+  ignored(): void;
+};
+
+export class Breaker {
+  readonly #policy: BreakerPolicy;
+  readonly #onChange: (state: BreakerStateName) => void;
+  #state: State = { kind: 'closed', failures: 0 };
+
+  constructor(policy: BreakerPolicy = defaultBreakerPolicy, onChange: (state: BreakerStateName) => void = () => {}) {
+    this.#policy = policy;
+    this.#onChange = onChange;
+  }
+
+  get state(): BreakerStateName {
+    return this.#state.kind;
+  }
+
+  /** Undefined when the call must not be made now. */
+  enter(nowMs: number): BreakerTicket | undefined {
+    if (this.#state.kind === 'open' && nowMs >= this.#state.untilMs) {
+      this.#move({ kind: 'half-open', round: this.#state.round, probing: false });
+    }
+    const state = this.#state;
+    if (state.kind === 'open') return undefined;
+    if (state.kind === 'half-open') {
+      if (state.probing) return undefined;
+      state.probing = true;
+    }
+    return this.#ticket(state);
+  }
+
+  /** Milliseconds until a call is worth trying; 0 when one is now. While a probe is out, as long as the breaker was open for. */
+  retryInMs(nowMs: number): number {
+    const state = this.#state;
+    if (state.kind === 'open') return Math.max(0, state.untilMs - nowMs);
+    return state.kind === 'half-open' && state.probing ? this.#policy.open.baseMs : 0;
+  }
+
+  #ticket(state: Exclude<State, { kind: 'open' }>): BreakerTicket {
+    let ended = false;
+    const once = (end: () => void) => {
+      if (ended || this.#state !== state) return;
+      ended = true;
+      end();
+    };
+    return {
+      succeeded: () =>
+        once(() => {
+          if (state.kind === 'closed') state.failures = 0;
+          else this.#move({ kind: 'closed', failures: 0 });
+        }),
+      failed: (nowMs, random) =>
+        once(() => {
+          if (state.kind === 'half-open') return this.#open(state.round + 1, nowMs, random);
+          state.failures += 1;
+          if (state.failures >= this.#policy.failuresToOpen) this.#open(1, nowMs, random);
+        }),
+      ignored: () =>
+        once(() => {
+          if (state.kind === 'half-open') state.probing = false;
+        }),
+    };
+  }
+
+  #open(round: number, nowMs: number, random: number): void {
+    this.#move({ kind: 'open', untilMs: nowMs + backoffMs(round, this.#policy.open, random), round });
+  }
+
+  #move(next: State): void {
+    this.#state = next;
+    this.#onChange(next.kind);
+  }
+}

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { Breaker, type BreakerTicket } from '../../../src/resilience/breaker.ts';
+
+const policy = { failuresToOpen: 3, open: { baseMs: 100, maxMs: 400 } };
+
+function opened() {
+  const changes: string[] = [];
+  const breaker = new Breaker(policy, (state) => changes.push(state));
+  for (let i = 0; i < 3; i++) fail(breaker, 0);
+  return { breaker, changes };
+}
+
+function take(breaker: Breaker, nowMs: number): BreakerTicket {
+  const ticket = breaker.enter(nowMs);
+  if (ticket === undefined) throw new Error('the breaker let nobody in');
+  return ticket;
+}
+
+const fail = (breaker: Breaker, nowMs: number) => take(breaker, nowMs).failed(nowMs, 1);
+
+describe('Breaker', () => {
+  it('opens after as many failures in a row as the policy says', () => {
+    const { breaker, changes } = opened();
+    expect(changes).toEqual(['open']);
+    expect(breaker.enter(99)).toBeUndefined();
+    expect(breaker.retryInMs(30)).toBe(70);
+  });
+
+  it('a success between failures begins the count anew', () => {
+    const breaker = new Breaker(policy);
+    fail(breaker, 0);
+    fail(breaker, 0);
+    take(breaker, 0).succeeded();
+    fail(breaker, 0);
+    fail(breaker, 0);
+    expect(breaker.state).toBe('closed');
+  });
+
+  it('half-open lets one call in, not everyone (O12)', () => {
+    const { breaker } = opened();
+    expect(breaker.enter(100)).toBeDefined();
+    expect(breaker.state).toBe('half-open');
+    expect(breaker.enter(100)).toBeUndefined();
+    expect(breaker.enter(10_000)).toBeUndefined();
+  });
+
+  it('a probe that succeeds closes it; one that fails opens it for longer, up to the cap', () => {
+    const { breaker, changes } = opened();
+    fail(breaker, 100);
+    expect(breaker.retryInMs(100)).toBe(200);
+    fail(breaker, 300);
+    fail(breaker, 700);
+    expect(breaker.retryInMs(700)).toBe(400);
+    take(breaker, 1_100).succeeded();
+    expect(changes.slice(-2)).toEqual(['half-open', 'closed']);
+    for (let i = 0; i < 3; i++) fail(breaker, 2_000);
+    expect(breaker.retryInMs(2_000)).toBe(100);
+  });
+
+  it('a probe that its caller ended makes room for the next', () => {
+    const { breaker } = opened();
+    take(breaker, 100).ignored();
+    expect(breaker.enter(100)).toBeDefined();
+  });
+
+  it('the late end of a call from before it opened changes nothing', () => {
+    const breaker = new Breaker(policy);
+    const late = take(breaker, 0);
+    const lateFailure = take(breaker, 0);
+    for (let i = 0; i < 3; i++) fail(breaker, 0);
+    late.succeeded();
+    lateFailure.failed(50, 1);
+    expect(breaker.state).toBe('open');
+    expect(breaker.retryInMs(50)).toBe(50);
+  });
+
+  it('a ticket counts once', () => {
+    const breaker = new Breaker(policy);
+    const ticket = take(breaker, 0);
+    for (let i = 0; i < 5; i++) ticket.failed(0, 1);
+    expect(breaker.state).toBe('closed');
+  });
+});
