@@ -74,6 +74,11 @@ export class Pipeline {
     return this.#open.size;
   }
 
+  /** True from the first call of `drain` on: nothing new is worth beginning. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
   get batchesInFlight(): number {
     return this.#embedPermits.held;
   }
