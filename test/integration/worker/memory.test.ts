@@ -8,7 +8,7 @@ import { endPrograms, TestTopic } from './harness.ts';
 import { growthOf, sampleWorkerMemory, WARM_UP_CHUNKS } from './memory-samples.ts';
 
 const CHUNKS = 200_000;
-const LIMIT_MS = 240_000;
+const LIMIT_MS = 600_000;
 
 const kafka = useKafka();
 const redis = useRedis();
