@@ -15,6 +15,13 @@ export type Connection = { readonly endpoint: Endpoint; readonly client: Client;
 /** Told when the breaker of an endpoint changes. */
 export type OnBreakerChange = (endpoint: string, state: BreakerStateName) => void;
 
+export type EndpointPoolOptions = {
+  readonly receiveLimitBytes: number;
+  readonly serverName: string | undefined;
+  readonly onBreakerChange: OnBreakerChange | undefined;
+  readonly connectionsPerEndpoint: number;
+};
+
 /** Order of `count` endpoints for call number `turn`; `usable` says which are not known to be away. */
 export function tryOrder(count: number, turn: number, usable: (index: number) => boolean): number[] {
   const rotated = Array.from({ length: count }, (_, step) => (turn + step) % count);
@@ -23,25 +30,37 @@ export function tryOrder(count: number, turn: number, usable: (index: number) =>
 
 export class EndpointPool {
   readonly #connections: readonly Connection[];
+  readonly #endpointCount: number;
   #turn = 0;
+  #closed = false;
 
   constructor(
     endpoints: readonly Endpoint[],
     credentials: ChannelCredentials,
-    receiveLimitBytes: number,
-    serverName: string | undefined,
-    onBreakerChange: OnBreakerChange = () => {},
+    { receiveLimitBytes, serverName, onBreakerChange = () => {}, connectionsPerEndpoint }: EndpointPoolOptions,
   ) {
-    this.#connections = endpoints.map((endpoint) => ({
-      endpoint,
-      client: new Client(endpoint.target, credentials, channelOptions(endpoint, receiveLimitBytes, serverName)),
-      breaker: new Breaker(defaultBreakerPolicy, (state) => onBreakerChange(endpoint.name, state)),
-    }));
+    const breakers = endpoints.map(
+      ({ name }) => new Breaker(defaultBreakerPolicy, (state) => onBreakerChange(name, state)),
+    );
+    this.#endpointCount = endpoints.length;
+    // Endpoint after endpoint and then round again, so that calls in a row go to different ones.
+    this.#connections = Array.from({ length: endpoints.length * connectionsPerEndpoint }, (_, index) => {
+      const endpoint = endpoints[index % endpoints.length]!;
+      return {
+        endpoint,
+        client: new Client(endpoint.target, credentials, channelOptions(endpoint, receiveLimitBytes, serverName)),
+        breaker: breakers[index % endpoints.length]!,
+      };
+    });
   }
 
   /** More than one server may stand behind this pool. */
   get spread(): boolean {
-    return this.#connections.length > 1 || this.#connections.some(({ endpoint }) => endpoint.balanced);
+    return this.#endpointCount > 1 || this.#connections.some(({ endpoint }) => endpoint.balanced);
+  }
+
+  get all(): readonly Connection[] {
+    return this.#connections;
   }
 
   next(): readonly Connection[] {
@@ -54,7 +73,12 @@ export class EndpointPool {
     return order.map((index) => this.#connections[index]!);
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   close(): void {
+    this.#closed = true;
     for (const { client } of this.#connections) client.close();
   }
 }

@@ -23,11 +23,12 @@ import { encodeInferRequest } from '../kserve/infer-request.ts';
 import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
 import { fromInt64Shape } from '../kserve/tensor-layout.ts';
-import type { BreakerTicket } from '../resilience/breaker.ts';
 import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion, TensorMetadata } from './client.ts';
 import { type ChannelTls, channelCredentials } from './connection.ts';
 import { EndpointPool, type OnBreakerChange } from './endpoint-pool.ts';
+import { acrossConnections } from './failover.ts';
 import type { CallKind } from './grpc-errors.ts';
+import { StreamInference } from './stream-inference.ts';
 import { parseTarget } from './target.ts';
 import { callOnce, deadlineOf } from './unary-call.ts';
 
@@ -43,6 +44,10 @@ export type GrpcClientOptions = {
   /** Sent with every call, for example an API key. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly onBreakerChange?: OnBreakerChange;
+  /** `stream`: inferences without shared memory travel on long-lived streams where the server offers them; `unary` unless given. */
+  readonly inferOver?: 'unary' | 'stream';
+  /** Separate HTTP/2 connections to each endpoint, so that one's flow control holds up nothing else; 1 unless given. */
+  readonly connectionsPerEndpoint?: number;
 };
 
 /** Connects at the first call. Throws CONFIG_INVALID for a target, limit or metadata that cannot work. */
@@ -51,15 +56,16 @@ export function createGrpcInferenceClient(options: GrpcClientOptions): Inference
 }
 
 const methods = GRPCInferenceService.method;
-const UNGUARDED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignored: () => {} };
 
 class GrpcInferenceClient implements InferenceClient {
   readonly target: string;
   readonly #pool: EndpointPool;
   readonly #metadata: Metadata;
-  #closed = false;
+  readonly #streams: StreamInference | undefined;
 
-  constructor({ target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange }: GrpcClientOptions) {
+  constructor(options: GrpcClientOptions) {
+    const { target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange } = options;
+    const { inferOver = 'unary', connectionsPerEndpoint = 1 } = options;
     if (!Number.isSafeInteger(receiveLimitBytes) || receiveLimitBytes <= 0) {
       throw new ServingError(
         'CONFIG_INVALID',
@@ -69,13 +75,13 @@ class GrpcInferenceClient implements InferenceClient {
     const endpoints = parseTarget(target, targetSetting);
     this.target = endpoints.map(({ name }) => name).join(',');
     this.#metadata = toMetadata(metadata ?? {});
-    this.#pool = new EndpointPool(
-      endpoints,
-      channelCredentials(tls),
+    this.#pool = new EndpointPool(endpoints, channelCredentials(tls), {
       receiveLimitBytes,
-      tls?.serverName,
+      serverName: tls?.serverName,
       onBreakerChange,
-    );
+      connectionsPerEndpoint,
+    });
+    this.#streams = inferOver === 'stream' ? new StreamInference(this.#pool, this.#metadata) : undefined;
   }
 
   async serverLive(options: CallOptions): Promise<boolean> {
@@ -123,6 +129,7 @@ class GrpcInferenceClient implements InferenceClient {
       request.inputs.some(({ data }) => data.kind === 'region') ||
       request.outputs.some(({ region }) => region !== undefined);
     if (usesRegion) this.#needOneServer();
+    if (this.#streams !== undefined && !usesRegion) return this.#streams.infer(request, options);
     const response = await this.#call(methods.modelInfer, 'infer', encodeInferRequest(request), options);
     return decodeInferResponse(response, request);
   }
@@ -163,8 +170,7 @@ class GrpcInferenceClient implements InferenceClient {
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    this.#streams?.close();
     this.#pool.close();
   }
 
@@ -176,31 +182,11 @@ class GrpcInferenceClient implements InferenceClient {
   ): Promise<MessageShape<O>> {
     const deadlineMs = deadlineOf(options, Date.now());
     const call = { method, kind, request, metadata: this.#metadata, deadlineMs, signal: options.signal };
-    let lost: unknown;
-    let retryInMs = Number.POSITIVE_INFINITY;
-    for (const connection of this.#pool.next()) {
-      if (this.#closed) throw new ServingError('INFERENCE_UNAVAILABLE', `${method.name}: the client is closed`);
-      const { breaker } = connection;
-      // Only inferences are guarded: whether a server is well is asked by the other calls, also while it is not.
-      const ticket = kind === 'infer' ? breaker.enter(performance.now()) : UNGUARDED;
-      if (ticket === undefined) {
-        retryInMs = Math.min(retryInMs, breaker.retryInMs(performance.now()));
-        continue;
-      }
-      try {
-        const answer = await callOnce(connection, call);
-        ticket.succeeded();
-        return answer;
-      } catch (error) {
-        giveBack(ticket, error);
-        if (!isServingError(error, 'INFERENCE_UNAVAILABLE') || options.signal?.aborted === true) throw error;
-        lost = error;
-      }
-    }
-    if (lost !== undefined) throw lost;
-    throw new ServingError('BREAKER_OPEN', `${method.name}: ${this.target} has failed and is not asked for a while`, {
-      details: { retryInMs: Math.ceil(retryInMs) },
-    });
+    return acrossConnections(
+      this.#pool,
+      { method: method.name, guarded: kind === 'infer', signal: options.signal },
+      (connection) => callOnce(connection, call),
+    );
   }
 
   #needOneServer(): void {
@@ -209,14 +195,6 @@ class GrpcInferenceClient implements InferenceClient {
       details: { target: this.target },
     });
   }
-}
-
-/** An answer of any kind is a sign of life, also a refusal or a full queue: only silence and a missing model count. */
-function giveBack(ticket: BreakerTicket, error: unknown): void {
-  if (isServingError(error, 'INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'))
-    ticket.failed(performance.now(), Math.random());
-  else if (isServingError(error, 'INFERENCE_CANCELLED')) ticket.ignored();
-  else ticket.succeeded();
 }
 
 function toTensorMetadata({ name, datatype, shape }: ModelMetadataResponse_TensorMetadata): TensorMetadata {

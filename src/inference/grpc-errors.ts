@@ -159,13 +159,41 @@ export function fromGrpcError(error: ServiceError, call: FailedCall): ServingErr
   );
 }
 
+/** What Triton says of one request on a stream, where no status comes with it. Rules with a text above are tried first. */
+const STREAM_RULES: readonly { readonly text: RegExp; readonly code: ErrorCode; readonly meaning: string }[] = [
+  {
+    text: /unknown model|no available versions|not ready|not at ready state|unload/i,
+    code: 'MODEL_NOT_READY',
+    meaning: 'the server does not have the model',
+  },
+  {
+    text: /unexpected (shape|datatype|inference (input|output))|batch[- ]size must be|expected \d+ (input|output)|must specify|missing|byte size|malformed/i,
+    code: 'INFERENCE_REJECTED',
+    meaning: 'the server refuses the request',
+  },
+];
+
+/** The `error_message` of one answer on a stream as a ServingError. Its words are withheld like those of a failed call. */
+export function fromStreamError(message: string, endpoint: string): ServingError {
+  const known =
+    RULES.find((candidate) => candidate.text?.test(message) === true && (candidate.kind ?? 'infer') === 'infer') ??
+    STREAM_RULES.find(({ text }) => text.test(message));
+  return new ServingError(
+    known?.code ?? 'INFERENCE_FAILED',
+    `ModelStreamInfer at ${endpoint}: ${known?.meaning ?? 'the model failed'}`,
+    { cause: withheld(message), details: { method: 'ModelStreamInfer', endpoint } },
+  );
+}
+
 function causeOf(error: ServiceError, kind: CallKind): Error {
   if (kind !== 'infer' || WORDS_OF_THE_TRANSPORT.test(error.details)) return error;
-  const withheld = new Error(
-    `words of the model server withheld (${error.details.length} characters); its own log has them`,
-  );
+  return withheld(error.details);
+}
+
+function withheld(words: string): Error {
+  const told = new Error(`words of the model server withheld (${words.length} characters); its own log has them`);
   // For a caller that knows what it asks for: not enumerable, so that nothing prints it by accident.
-  return Object.defineProperty(withheld, 'details', { value: error.details, enumerable: false });
+  return Object.defineProperty(told, 'details', { value: words, enumerable: false });
 }
 
 function rule(name: keyof typeof status, code: ErrorCode, meaning: string, text?: RegExp, kind?: CallKind): Rule {

@@ -1,0 +1,57 @@
+/**
+ * One call over the connections of a pool: one that finds no connection goes on to the next within the same deadline; every
+ * other error is the answer. Endpoints whose breaker is open are passed over.
+ */
+import { isServingError, ServingError } from '../errors.ts';
+import type { BreakerTicket } from '../resilience/breaker.ts';
+import type { Connection, EndpointPool } from './endpoint-pool.ts';
+
+export type Failover = {
+  /** Name of the method, for messages. */
+  readonly method: string;
+  /** Only inferences are guarded: whether a server is well is asked by the other calls, also while it is not. */
+  readonly guarded: boolean;
+  readonly signal: AbortSignal | undefined;
+};
+
+const UNGUARDED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignored: () => {} };
+
+/** Rejects with BREAKER_OPEN, which says in `details.retryInMs` when to ask again, or with the error of the last connection. */
+export async function acrossConnections<T>(
+  pool: EndpointPool,
+  { method, guarded, signal }: Failover,
+  call: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  let lost: unknown;
+  let retryInMs = Number.POSITIVE_INFINITY;
+  for (const connection of pool.next()) {
+    if (pool.closed) throw new ServingError('INFERENCE_UNAVAILABLE', `${method}: the client is closed`);
+    const { breaker } = connection;
+    const ticket = guarded ? breaker.enter(performance.now()) : UNGUARDED;
+    if (ticket === undefined) {
+      retryInMs = Math.min(retryInMs, breaker.retryInMs(performance.now()));
+      continue;
+    }
+    try {
+      const answer = await call(connection);
+      ticket.succeeded();
+      return answer;
+    } catch (error) {
+      giveBack(ticket, error);
+      if (!isServingError(error, 'INFERENCE_UNAVAILABLE') || signal?.aborted === true) throw error;
+      lost = error;
+    }
+  }
+  if (lost !== undefined) throw lost;
+  throw new ServingError('BREAKER_OPEN', `${method}: no endpoint is asked for a while, for all have failed`, {
+    details: { retryInMs: Math.ceil(retryInMs) },
+  });
+}
+
+/** An answer of any kind is a sign of life, also a refusal or a full queue: only silence and a missing model count. */
+function giveBack(ticket: BreakerTicket, error: unknown): void {
+  if (isServingError(error, 'INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'))
+    ticket.failed(performance.now(), Math.random());
+  else if (isServingError(error, 'INFERENCE_CANCELLED')) ticket.ignored();
+  else ticket.succeeded();
+}

@@ -1,0 +1,68 @@
+/**
+ * Inference over the streams of a pool: one stream a connection, and a unary call where the other side takes no streams.
+ *
+ * Each request gets an id of ours, unique in the pool, because an answer is known by its id alone.
+ */
+import type { Metadata } from '@grpc/grpc-js';
+import { isServingError } from '../errors.ts';
+import { GRPCInferenceService, type ModelInferResponse } from '../kserve/gen/grpc_service_pb.ts';
+import { encodeInferRequest } from '../kserve/infer-request.ts';
+import { decodeInferResponse } from '../kserve/infer-response.ts';
+import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
+import type { CallOptions } from './client.ts';
+import type { Connection, EndpointPool } from './endpoint-pool.ts';
+import { acrossConnections } from './failover.ts';
+import type { StreamRequest } from './infer-stream.ts';
+import { StreamLane } from './stream-lane.ts';
+import { callOnce, deadlineOf } from './unary-call.ts';
+
+const { modelInfer, modelStreamInfer } = GRPCInferenceService.method;
+
+export class StreamInference {
+  readonly #pool: EndpointPool;
+  readonly #metadata: Metadata;
+  readonly #lanes: ReadonlyMap<Connection, StreamLane>;
+  #lastId = 0;
+
+  constructor(pool: EndpointPool, metadata: Metadata) {
+    this.#pool = pool;
+    this.#metadata = metadata;
+    this.#lanes = new Map(pool.all.map((connection) => [connection, new StreamLane(connection, metadata)]));
+  }
+
+  async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
+    const deadlineMs = deadlineOf(options, performance.now());
+    const own = { ...request, id: String(++this.#lastId) };
+    const message = encodeInferRequest(own);
+    const { signal } = options;
+    const response = await acrossConnections(
+      this.#pool,
+      { method: modelStreamInfer.name, guarded: true, signal },
+      (connection) => this.#ask(connection, { message, deadlineMs, signal }),
+    );
+    return { ...decodeInferResponse(response, own), id: request.id ?? '' };
+  }
+
+  close(): void {
+    for (const lane of this.#lanes.values()) lane.close();
+  }
+
+  async #ask(connection: Connection, request: StreamRequest): Promise<ModelInferResponse> {
+    const lane = this.#lanes.get(connection)!;
+    if (lane.isOffered(performance.now())) {
+      try {
+        return await lane.infer(request);
+      } catch (error) {
+        if (!isServingError(error, 'INFERENCE_UNSUPPORTED')) throw error;
+      }
+    }
+    return callOnce(connection, {
+      method: modelInfer,
+      kind: 'infer',
+      request: request.message,
+      metadata: this.#metadata,
+      deadlineMs: Date.now() + request.deadlineMs - performance.now(),
+      signal: request.signal,
+    });
+  }
+}
