@@ -50,6 +50,8 @@ const CATALOGUE = {
   SINK_ACCESS_DENIED: 'fatal',
 
   RETRY_QUEUE_UNAVAILABLE: 'outage',
+  RETRY_QUEUE_FULL: 'outage',
+  RETRY_QUEUE_ACCESS_DENIED: 'fatal',
 
   KAFKA_UNAVAILABLE: 'outage',
   KAFKA_ACCESS_DENIED: 'fatal',

@@ -10,6 +10,7 @@ import {
   refuse,
   type Setting,
   shapeOf,
+  unset,
 } from './setting.ts';
 import { maskUrlCredentials } from './url-masking.ts';
 
@@ -30,26 +31,36 @@ const ENCODE = 'percent-encode special characters of the password (@ is %40, : i
 
 /** May hold a password, so it is a Secret; prints as the URL without credentials. */
 export function redisUrl(name: string, fallback: string, about: Doc): Setting<Secret> {
-  const seal = (value: string) => new Secret(value, maskUrlCredentials(value));
-  const accepts = 'URL (redis://, rediss://)';
-  return defineSetting<Secret>(name, accepts, always(seal(fallback)), about, (value) => {
-    const parsed = parseUrl(value, ['redis', 'rediss']);
-    if (!parsed.ok) return refuse(`${parsed.problem}; ${ENCODE}`);
-    const { username, password, pathname, search, hash } = parsed.value;
-    // A raw `#`, `/` or `?` in a password ends the authority early: the rest shows up in the later parts of the URL.
-    if (hash !== '' || search.includes('@') || !/^(\/\d{0,5})?$/.test(pathname)) {
-      return refuse(`got a URL of ${shapeOf(value)} with more than host, port and database number; ${ENCODE}`);
-    }
-    if (/pass|user/i.test(search))
-      return refuse('got credentials behind "?"; put them before the host: redis://user:password@host');
-    try {
-      decodeURIComponent(username);
-      decodeURIComponent(password);
-    } catch {
-      return refuse(`got a URL of ${shapeOf(value)} with a stray % in its credentials; ${ENCODE}`);
-    }
-    return ok(seal(value));
-  });
+  return defineSetting<Secret>(name, REDIS_URL, always(sealUrl(fallback)), about, parseRedisUrl);
+}
+
+export function optionalRedisUrl(name: string, about: Doc): Setting<Secret | undefined> {
+  return defineSetting<Secret | undefined>(name, REDIS_URL, unset, about, parseRedisUrl);
+}
+
+const REDIS_URL = 'URL (redis://, rediss://)';
+
+function sealUrl(value: string): Secret {
+  return new Secret(value, maskUrlCredentials(value));
+}
+
+function parseRedisUrl(value: string): Parsed<Secret> {
+  const parsed = parseUrl(value, ['redis', 'rediss']);
+  if (!parsed.ok) return refuse(`${parsed.problem}; ${ENCODE}`);
+  const { username, password, pathname, search, hash } = parsed.value;
+  // A raw `#`, `/` or `?` in a password ends the authority early: the rest shows up in the later parts of the URL.
+  if (hash !== '' || search.includes('@') || !/^(\/\d{0,5})?$/.test(pathname)) {
+    return refuse(`got a URL of ${shapeOf(value)} with more than host, port and database number; ${ENCODE}`);
+  }
+  if (/pass|user/i.test(search))
+    return refuse('got credentials behind "?"; put them before the host: redis://user:password@host');
+  try {
+    decodeURIComponent(username);
+    decodeURIComponent(password);
+  } catch {
+    return refuse(`got a URL of ${shapeOf(value)} with a stray % in its credentials; ${ENCODE}`);
+  }
+  return ok(sealUrl(value));
 }
 
 function parseUrl(value: string, schemes: readonly string[]): Parsed<URL> {

@@ -3,6 +3,7 @@ import { inferenceSettings } from './sections/inference.ts';
 import { kafkaSettings } from './sections/kafka.ts';
 import { pipelineSettings } from './sections/pipeline.ts';
 import { platformSettings, storageSettings } from './sections/platform.ts';
+import { retrySettings } from './sections/retry.ts';
 import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
 import { sinkSettings } from './sections/sink.ts';
@@ -17,6 +18,7 @@ export const catalogue: readonly CatalogueSection[] = [
   { title: 'Kafka', settings: kafkaSettings },
   { title: 'Vector store', settings: sinkSettings },
   { title: 'Pipeline', settings: pipelineSettings },
+  { title: 'Retries', settings: retrySettings },
   { title: 'GPU, registry, cloud, monitoring', settings: platformSettings },
   { title: 'Files', settings: storageSettings },
 ];

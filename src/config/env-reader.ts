@@ -58,7 +58,9 @@ export class EnvReader {
 
   problem(setting: Setting<unknown>, says: string): void {
     this.#refused.add(setting.name);
-    this.#problems.push(`${setting.name} ${says}`);
+    const line = `${setting.name} ${says}`;
+    // A setting that two sections read is at fault once.
+    if (!this.#problems.includes(line)) this.#problems.push(line);
   }
 
   /** A rule across settings, about the first of them. Silent when one of them is already refused. */

@@ -11,6 +11,7 @@ import { type InferenceConfig, readInference } from './sections/inference.ts';
 import { type KafkaConfig, readKafka } from './sections/kafka.ts';
 import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
 import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
+import { type RetryConfig, readRetry } from './sections/retry.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
 import { readSink, type SinkConfig } from './sections/sink.ts';
@@ -40,6 +41,7 @@ export type WorkerConfig = Warnings &
     readonly kafka: KafkaConfig;
     readonly sink: SinkConfig;
     readonly pipeline: PipelineConfig;
+    readonly retry: RetryConfig;
     readonly platform: PlatformConfig;
   };
 
@@ -64,6 +66,7 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     kafka,
     sink: readSink(read),
     pipeline: readPipeline(read, { kafka, shm }),
+    retry: readRetry(read),
     platform: readPlatform(read),
   };
   return finish(read, config);

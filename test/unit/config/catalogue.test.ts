@@ -70,7 +70,8 @@ describe('.env.example', () => {
     const env = Object.fromEntries(lines.map((line) => line.slice(1).split(/=(.*)/s).slice(0, 2)));
     // What depends on the pool is shown for online_embedding; the worker is of another pool.
     const byPool = allSettings.filter(({ fallback }) => fallback.kind === 'by-pool').map(({ name }) => name);
-    for (const name of ['RAG_SERVING_POOL_TYPE', ...byPool]) delete env[name];
+    // That it is set at all switches durable retries on.
+    for (const name of ['RAG_SERVING_POOL_TYPE', 'RAG_SERVING_REDIS_URL', ...byPool]) delete env[name];
     const full = { ...env, ...minimal };
     const plain = (config: unknown) => printableConfig(config);
     expect(plain(readWorkerConfig(full, machine()))).toEqual(plain(readWorkerConfig(minimal, machine())));
