@@ -1,5 +1,5 @@
 /**
- * RAG_SERVING_REDIS_URL taken apart; pure.
+ * A Redis URL taken apart; pure. Messages name the setting it came from.
  *
  * Stricter than ioredis on purpose: a password with a raw `/`, `#` or `?` can still look like a URL with another host or
  * database, and a worker would then talk to the wrong server. No message repeats any part of the URL.
@@ -19,7 +19,8 @@ const HINT =
   'it must read redis://user:password@host:port/database (rediss:// for TLS); special characters in user and password are ' +
   'percent-encoded: @ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25';
 
-export function parseRedisUrl(raw: string): RedisAddress {
+export function parseRedisUrl(raw: string, setting = 'RAG_SERVING_REDIS_URL'): RedisAddress {
+  const invalid = (why: string) => new ServingError('CONFIG_INVALID', `${setting} ${why}: ${HINT}`);
   const text = raw.trim();
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'redis:' && url.protocol !== 'rediss:') || url.hostname === '') {
@@ -32,22 +33,18 @@ export function parseRedisUrl(raw: string): RedisAddress {
     // IPv6 addresses stand in brackets in a URL only.
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? 6379 : Number(url.port),
-    username: decode(url.username),
-    password: decode(url.password),
+    username: decode(url.username, invalid),
+    password: decode(url.password, invalid),
     database: Number(database),
     tls: url.protocol === 'rediss:',
   };
 }
 
-function decode(part: string): string | undefined {
+function decode(part: string, invalid: (why: string) => ServingError): string | undefined {
   if (part === '') return undefined;
   try {
     return decodeURIComponent(part);
   } catch {
     throw invalid('has a "%" in its user or password that does not begin an escape');
   }
-}
-
-function invalid(why: string): ServingError {
-  return new ServingError('CONFIG_INVALID', `RAG_SERVING_REDIS_URL ${why}: ${HINT}`);
 }
