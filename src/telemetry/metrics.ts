@@ -95,6 +95,14 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
         outcome: ['stored', 'superseded', 'refused'],
       }),
     ),
+    retries: gauge(
+      about('retries', 'Chunks in the durable retry queue of this group and collection, of all workers, by state', {
+        state: ['delayed', 'waiting', 'active'],
+      }),
+    ),
+    retryMessagesGone: counter(
+      about('retry_messages_gone_total', 'Retries given up because Kafka no longer had their message', {}),
+    ),
     rebalances: counter(about('rebalances_total', 'Times the consumer joined its group', {})),
     consumerJoined: gauge(about('consumer_joined', '1 while a member of the group', {})),
     sourcePaused: gauge(about('source_paused', '1 while fetching is paused for any reason', {})),

@@ -1,7 +1,7 @@
 /** The Kafka side of the worker: source, dead letters and lag, from one client configuration. */
 import type { WorkerConfig } from '../../src/config/programs.ts';
 import { KafkaAdmin, type PartitionLag } from '../../src/kafka/admin.ts';
-import { createKafkaClient } from '../../src/kafka/client.ts';
+import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
 import { createDeadLetters } from '../../src/kafka/dead-letters.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
@@ -9,6 +9,7 @@ import type { Source } from '../../src/kafka/source.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
 export type KafkaParts = {
+  readonly client: KafkaClient;
   readonly source: Source;
   readonly deadLetters: DeadLetters;
   /** Lag of the group by partition, from the broker. */
@@ -48,6 +49,7 @@ export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
     log,
   });
   return {
+    client,
     source,
     deadLetters: createDeadLetters({ client, topic: pipeline.deadLetterTopic, workerId, log }),
     lag: () => admin.lag(kafka.consumerGroup, kafka.topic),
