@@ -5,7 +5,9 @@ export async function within<T>(work: Promise<T>, maxWaitMs: number, doing: stri
   let stopWaiting = (): void => {};
   const givenUp = new Promise<never>((_, reject) => {
     const giveUp = (why: string) =>
-      reject(new ServingError('RETRY_UNAVAILABLE', `cannot ${doing}: ${why}; whether it still happens is unknown`));
+      reject(
+        new ServingError('RETRY_QUEUE_UNAVAILABLE', `cannot ${doing}: ${why}; whether it still happens is unknown`),
+      );
     const onAbort = () => giveUp('the caller stopped waiting');
     const timer = setTimeout(() => giveUp(`no answer within ${maxWaitMs} ms`), maxWaitMs);
     signal?.addEventListener('abort', onAbort, { once: true });

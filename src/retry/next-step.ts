@@ -2,10 +2,11 @@
  * What becomes of a job after a run; pure. Nothing here drops a job: it goes because its run said `done`, and what cannot be
  * brought to an end stays, at the longest wait.
  *
- * An attempt counts when it says something about the chunk: an error of class `chunk`, or a bug of ours. An outage or a wrong
- * setting that lasts for hours would otherwise use the attempts up and send good chunks to the dead letters.
+ * A verdict `again` is about the chunk, and counts. A run that fails without a verdict counts when the error is of class
+ * `chunk` or a bug of ours; an outage or a wrong setting would otherwise use the attempts up and send good chunks to the dead
+ * letters.
  */
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode, ServingError } from '../errors.ts';
 import { type BackoffPolicy, backoffMs } from '../resilience/backoff.ts';
 import type { RetryVerdict } from './retry-queue.ts';
 
@@ -16,6 +17,9 @@ export type Attempts = {
   readonly since: number;
   readonly limit: number;
 };
+
+/** How a run ended: with a verdict, or without one. */
+export type RunEnd = RetryVerdict | { readonly kind: 'failed'; readonly error: ServingError };
 
 export type NextStep =
   | { readonly kind: 'remove' }
@@ -30,15 +34,16 @@ export function attemptOf({ before, since, limit }: Attempts): { readonly attemp
 }
 
 /** @param random in [0, 1) */
-export function nextStep(verdict: RetryVerdict, attempts: Attempts, policy: BackoffPolicy, random: number): NextStep {
-  switch (verdict.kind) {
+export function nextStep(end: RunEnd, attempts: Attempts, policy: BackoffPolicy, random: number): NextStep {
+  switch (end.kind) {
     case 'done':
       return { kind: 'remove' };
     case 'abandoned':
       return { kind: 'release' };
-    case 'again': {
-      const { error } = verdict;
-      const counts = error.failureClass === 'chunk' || error.code === 'INTERNAL';
+    case 'again':
+    case 'failed': {
+      const { error } = end;
+      const counts = end.kind === 'again' || error.failureClass === 'chunk' || error.code === 'INTERNAL';
       // The first wait was that of the hand-over.
       const delayMs =
         counts && attemptOf(attempts).last

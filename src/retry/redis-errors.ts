@@ -11,12 +11,12 @@ import { errorLabel } from '../sinks/redis/errors.ts';
 const URL_SETTING = retrySettings.redisUrl.name;
 
 const REPLIES: Readonly<Record<string, { readonly code: ErrorCode; readonly advice: string }>> = {
-  OOM: { code: 'RETRY_FULL', advice: 'it is at its maxmemory: enlarge it' },
-  READONLY: { code: 'RETRY_UNAVAILABLE', advice: 'it is a read-only replica' },
-  MISCONF: { code: 'RETRY_UNAVAILABLE', advice: 'it cannot write its snapshot or log to disk' },
-  NOAUTH: { code: 'RETRY_ACCESS_DENIED', advice: `it wants a password: put one into ${URL_SETTING}` },
-  WRONGPASS: { code: 'RETRY_ACCESS_DENIED', advice: `it refuses the user or password of ${URL_SETTING}` },
-  NOPERM: { code: 'RETRY_ACCESS_DENIED', advice: `the user of ${URL_SETTING} may not do this` },
+  OOM: { code: 'RETRY_QUEUE_FULL', advice: 'it is at its maxmemory: enlarge it' },
+  READONLY: { code: 'RETRY_QUEUE_UNAVAILABLE', advice: 'it is a read-only replica' },
+  MISCONF: { code: 'RETRY_QUEUE_UNAVAILABLE', advice: 'it cannot write its snapshot or log to disk' },
+  NOAUTH: { code: 'RETRY_QUEUE_ACCESS_DENIED', advice: `it wants a password: put one into ${URL_SETTING}` },
+  WRONGPASS: { code: 'RETRY_QUEUE_ACCESS_DENIED', advice: `it refuses the user or password of ${URL_SETTING}` },
+  NOPERM: { code: 'RETRY_QUEUE_ACCESS_DENIED', advice: `the user of ${URL_SETTING} may not do this` },
   MOVED: { code: 'CONFIG_INVALID', advice: 'it is a Redis Cluster, which the retry queue does not support' },
   CROSSSLOT: { code: 'CONFIG_INVALID', advice: 'it is a Redis Cluster, which the retry queue does not support' },
 };
@@ -32,9 +32,13 @@ export function retryError(error: unknown, doing: string, server: string): Servi
       cause,
     });
   }
-  return new ServingError('RETRY_UNAVAILABLE', `cannot ${doing}: no answer of use from Redis at ${server}: ${label}`, {
-    cause,
-  });
+  return new ServingError(
+    'RETRY_QUEUE_UNAVAILABLE',
+    `cannot ${doing}: no answer of use from Redis at ${server}: ${label}`,
+    {
+      cause,
+    },
+  );
 }
 
 /** Redis's error code, the system's, or the name of the error. */
@@ -47,7 +51,7 @@ export function labelOf(error: unknown): string {
 /** True for what no waiting heals. */
 export function isHopeless(error: unknown): boolean {
   const code = REPLIES[labelOf(error)]?.code;
-  return code === 'RETRY_ACCESS_DENIED' || code === 'CONFIG_INVALID';
+  return code === 'RETRY_QUEUE_ACCESS_DENIED' || code === 'CONFIG_INVALID';
 }
 
 /** BullMQ's word for a job that is no longer ours: removed, or its lock ran out and another worker has it. */

@@ -34,8 +34,8 @@ export type RetryVerdict =
   /** Stored, dropped as older than what the store holds, or dead-lettered: the job is removed. */
   | { readonly kind: 'done' }
   /**
-   * Later again. Counts as an attempt unless the error is an outage or backpressure, which say nothing about the chunk. On the
-   * last attempt too the job is kept, for the longest backoff: nothing is dropped here.
+   * The chunk was refused once more: later again. Counts as an attempt. On the last attempt too the job is kept, for the
+   * longest backoff: nothing is dropped here. Outages are not for this: the runner waits them out or abandons the job.
    */
   | { readonly kind: 'again'; readonly error: ServingError }
   /** This worker is stopping: whoever is next runs it, at once and without counting an attempt. No further job is taken. */
@@ -60,7 +60,7 @@ export interface RetryQueue {
   handOver(entries: readonly RetryEntry[], signal?: AbortSignal): Promise<void>;
   /**
    * Starts running due jobs, at most `concurrency` at once. Redis that is away is waited for in the background; rejects with
-   * class `fatal` when Redis refuses us. A `run` that throws counts as `again`: that is a bug of ours, not a verdict.
+   * class `fatal` when Redis refuses us. A `run` that throws counts as `again`, unless what it throws says nothing about the chunk.
    */
   start(run: RunRetry): Promise<void>;
   /** Stops taking jobs; running ones may end until the signal aborts, then theirs does; then closes, also with Redis away. */

@@ -15,10 +15,10 @@ import type { Log } from '../telemetry/log.ts';
 import { within } from './bounded.ts';
 import { ConnectionTrouble, type RetryRedis } from './connection.ts';
 import { type JobRecord, readRecord, type StoredRecord } from './job-record.ts';
-import { type Attempts, attemptOf, longestWaitMs, type NextStep, nextStep } from './next-step.ts';
+import { type Attempts, attemptOf, longestWaitMs, type NextStep, nextStep, type RunEnd } from './next-step.ts';
 import type { Payloads } from './payloads.ts';
 import { isLostJob, labelOf } from './redis-errors.ts';
-import type { RetryVerdict, RunRetry } from './retry-queue.ts';
+import type { RunRetry } from './retry-queue.ts';
 
 export type RunnerOptions = {
   readonly redis: RetryRedis;
@@ -171,12 +171,12 @@ export class RetryRunner {
       return { kind: 'delay', delayMs, attempt: undefined };
     }
     const attempts = { before: record.attempts, since: job.attemptsMade, limit: maxAttempts };
-    const verdict = await this.#run(record, attempts, job.id);
-    if (verdict.kind === 'abandoned') this.stopTaking();
-    return nextStep(verdict, attempts, backoff, Math.random());
+    const end = await this.#run(record, attempts, job.id);
+    if (end.kind === 'abandoned') this.stopTaking();
+    return nextStep(end, attempts, backoff, Math.random());
   }
 
-  async #run(record: JobRecord, attempts: Attempts, id: string | undefined): Promise<RetryVerdict> {
+  async #run(record: JobRecord, attempts: Attempts, id: string | undefined): Promise<RunEnd> {
     const { payloads, run, log } = this.#options;
     const { signal } = this.#ending;
     try {
@@ -187,7 +187,7 @@ export class RetryRunner {
       if (signal.aborted) return { kind: 'abandoned' };
       const error = asServingError(thrown);
       if (error.code === 'INTERNAL') log.error('a retry failed by a fault of this program', { jobId: id, error });
-      return { kind: 'again', error };
+      return { kind: 'failed', error };
     }
   }
 

@@ -17,6 +17,7 @@ const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string
   SINK_FULL: ['retry', 'retry', 'retry', 'retry', 'retry'],
   KAFKA_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
   RETRY_QUEUE_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  RETRY_QUEUE_FULL: ['retry', 'retry', 'retry', 'retry', 'retry'],
   DRAIN_TIMEOUT: ['retry', 'retry', 'retry', 'retry', 'retry'],
   INFERENCE_UNAVAILABLE: ['retry', 'doubt', 'retry', 'doubt', 'doubt'],
   INFERENCE_CANCELLED: ['retry', 'doubt', 'retry', 'doubt', 'doubt'],
