@@ -64,6 +64,7 @@ const CATALOGUE = {
   DRAIN_TIMEOUT: 'outage',
   LEDGER_MISUSE: 'fatal',
   ENGINE_MODEL_INVALID: 'fatal',
+  SPOT_METADATA_UNAVAILABLE: 'outage',
   DEPENDENCY_MISSING: 'fatal',
   INTERNAL: 'fatal',
 } as const satisfies Record<string, FailureClass>;

@@ -7,6 +7,7 @@ import { retrySettings } from './sections/retry.ts';
 import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
 import { sinkSettings } from './sections/sink.ts';
+import { spotSettings } from './sections/spot.ts';
 import type { PoolType, Setting, Settings } from './setting.ts';
 
 export type CatalogueSection = { readonly title: string; readonly settings: Settings };
@@ -19,6 +20,7 @@ export const catalogue: readonly CatalogueSection[] = [
   { title: 'Vector store', settings: sinkSettings },
   { title: 'Pipeline', settings: pipelineSettings },
   { title: 'Retries', settings: retrySettings },
+  { title: 'Eviction of spot machines', settings: spotSettings },
   { title: 'GPU, registry, cloud, monitoring', settings: platformSettings },
   { title: 'Files', settings: storageSettings },
 ];

@@ -15,6 +15,7 @@ import { type RetryConfig, readRetry } from './sections/retry.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
 import { readSink, type SinkConfig } from './sections/sink.ts';
+import { readSpot, type SpotConfig } from './sections/spot.ts';
 import type { PoolType } from './setting.ts';
 import { unknownNameWarnings } from './unknown-names.ts';
 
@@ -42,6 +43,7 @@ export type WorkerConfig = Warnings &
     readonly sink: SinkConfig;
     readonly pipeline: PipelineConfig;
     readonly retry: RetryConfig;
+    readonly spot: SpotConfig;
     readonly platform: PlatformConfig;
   };
 
@@ -67,6 +69,7 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     sink: readSink(read),
     pipeline: readPipeline(read, { kafka, shm }),
     retry: readRetry(read),
+    spot: readSpot(read),
     platform: readPlatform(read),
   };
   return finish(read, config);

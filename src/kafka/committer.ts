@@ -23,6 +23,8 @@ export type CommitterOptions = {
   readonly intervalMs: number;
   /** Finished messages that bring a commit forward. */
   readonly threshold: number;
+  /** Told how long each acknowledged commit took. */
+  readonly onCommitted?: ((tookMs: number) => void) | undefined;
   readonly onFatal: (error: ServingError) => void;
 };
 
@@ -104,7 +106,9 @@ export class Committer {
   }
 
   async #send(commits: readonly Commit[]): Promise<void> {
+    const startedMs = performance.now();
     await this.#options.attempt(commits);
+    this.#options.onCommitted?.(performance.now() - startedMs);
     for (const commit of commits) this.#options.partitions.acknowledge(commit);
   }
 

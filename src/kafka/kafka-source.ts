@@ -39,6 +39,8 @@ export type KafkaSourceOptions = {
   /** Bytes of one fetch, and of one partition in it. A larger single message still comes. */
   readonly fetchMaxBytes?: number;
   readonly fetchMaxBytesPerPartition?: number;
+  /** Told how long each acknowledged commit took. */
+  readonly onCommitted?: (tookMs: number) => void;
   readonly log: Log;
 };
 
@@ -103,6 +105,7 @@ class KafkaSource implements Source {
       log: this.#log,
       intervalMs: options.commitIntervalMs,
       threshold: options.commitThreshold ?? COMMIT_THRESHOLD,
+      onCommitted: options.onCommitted,
       onFatal: (error) => this.#fatal(error),
     });
     this.#misuse = new MisuseWatch({ topic, groupId, log: this.#log, members: () => this.#consumer.members() });

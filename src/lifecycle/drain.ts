@@ -13,9 +13,10 @@ export type DrainStep = {
   readonly name: string;
   /** Most milliseconds this step may take. */
   readonly limitMs?: number;
-  /** Most of the whole budget this step may take, 0–1: the wait for work in flight must leave time for the commit. */
-  readonly budgetShare?: number;
-  run(signal: AbortSignal): Promise<void> | void;
+  /** Of a budget, what this step must leave to those after it: the wait for work in flight leaves time for the commit. */
+  keepMs?(budgetMs: number): number;
+  /** `limitAt` tells when the signal will abort, on the drain's clock; hurrying brings it nearer. */
+  run(signal: AbortSignal, limitAt: () => number): Promise<void> | void;
 };
 
 export type StepReport = {
@@ -50,6 +51,8 @@ export class Drain {
   readonly #minStepMs: number;
   readonly #abortGraceMs: number;
   #startedAt = 0;
+  /** When the budget that counts now was given: at the start, or by the hurry that shortened it. */
+  #givenAt = 0;
   #endsAt = Number.POSITIVE_INFINITY;
   #running: Promise<DrainReport> | undefined;
   #hurryStep: (() => void) | undefined;
@@ -68,7 +71,11 @@ export class Drain {
 
   /** At most so many milliseconds are left from now on. Never makes the budget longer. */
   hurry(leftMs: number): void {
-    this.#endsAt = Math.min(this.#endsAt, this.#now() + Math.max(0, leftMs));
+    const now = this.#now();
+    const endsAt = now + Math.max(0, leftMs);
+    if (endsAt >= this.#endsAt) return;
+    this.#endsAt = endsAt;
+    this.#givenAt = now;
     this.#hurryStep?.();
   }
 
@@ -78,6 +85,7 @@ export class Drain {
 
   async #runAll(): Promise<DrainReport> {
     this.#startedAt = this.#now();
+    this.#givenAt = this.#startedAt;
     this.#endsAt = Math.min(this.#endsAt, this.#startedAt + this.#options.budgetMs);
     const steps: StepReport[] = [];
     for (const step of this.#steps) {
@@ -103,7 +111,7 @@ export class Drain {
     });
     // The step may end long after it was left behind; both outcomes are taken here, so that no rejection is unhandled.
     const work = Promise.resolve()
-      .then(() => step.run(abort.signal))
+      .then(() => step.run(abort.signal, () => this.#limitOf(step, startedAt)))
       .then(
         () => ended('done'),
         (error: unknown) => ended(abort.signal.aborted ? 'timed-out' : 'failed', error),
@@ -151,7 +159,7 @@ export class Drain {
   /** When this step's signal aborts. */
   #limitOf(step: DrainStep, startedAt: number): number {
     const own = startedAt + (step.limitMs ?? Number.POSITIVE_INFINITY);
-    const share = this.#startedAt + (this.#endsAt - this.#startedAt) * (step.budgetShare ?? 1);
-    return Math.min(own, Math.max(share, startedAt + this.#minStepMs));
+    const kept = step.keepMs?.(this.#endsAt - this.#givenAt) ?? 0;
+    return Math.min(own, Math.max(this.#endsAt - kept, startedAt + this.#minStepMs));
   }
 }

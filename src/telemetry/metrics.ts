@@ -106,7 +106,14 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     rebalances: counter(about('rebalances_total', 'Times the consumer joined its group', {})),
     consumerJoined: gauge(about('consumer_joined', '1 while a member of the group', {})),
     sourcePaused: gauge(about('source_paused', '1 while fetching is paused for any reason', {})),
-    drainDuration: gauge(about('drain_duration_seconds', 'Time the drain took', {})),
+    spotNotices: counter(
+      about('spot_notices_total', 'Notices of a vanishing machine', {
+        provider: ['aws', 'gcp', 'azure', 'file', 'url'],
+        kind: ['interruption', 'rebalance', 'maintenance'],
+      }),
+    ),
+    drainDuration: gauge(about('drain_duration_seconds', 'Time the drain has taken so far', {})),
+    drainAbandoned: gauge(about('drain_abandoned_chunks', 'Chunks that did not fit into the drain; read again', {})),
     grpcCalls: counter(
       about('grpc_calls_total', 'Calls to the model server by status', { method: { atMost: 32 }, code: grpcCodes }),
     ),

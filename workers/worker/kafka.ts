@@ -21,8 +21,8 @@ export type KafkaParts = {
 /** Fetching goes on below this share of the in-flight limits. */
 const LOW_RATIO = 0.5;
 
-/** Connects to nothing yet. */
-export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
+/** Connects to nothing yet. `onCommitted` is told how long each acknowledged commit took. */
+export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: number) => void): KafkaParts {
   const { kafka, pipeline, workerId } = config;
   const client = createKafkaClient({ ...kafka, clientId: workerId, log });
   const admin = new KafkaAdmin(client);
@@ -46,6 +46,7 @@ export function openKafka(config: WorkerConfig, log: Log): KafkaParts {
     rebalanceTimeoutMs: kafka.rebalanceTimeoutMs,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
     fetchMinBytes: kafka.fetchMinBytes,
+    onCommitted,
     log,
   });
   return {

@@ -7,6 +7,8 @@ import { systemClock } from '../../src/clock.ts';
 import type { WorkerConfig } from '../../src/config/programs.ts';
 import { asServingError, type ServingError } from '../../src/errors.ts';
 import { Drain } from '../../src/lifecycle/drain.ts';
+import { drainBudgetMs, keptForFarewellMs } from '../../src/lifecycle/drain-budget.ts';
+import { PaceBoard } from '../../src/lifecycle/pace.ts';
 import { PhaseTracker } from '../../src/lifecycle/phase.ts';
 import { CheckBoard } from '../../src/ops/readiness.ts';
 import { startOpsServer } from '../../src/ops/server.ts';
@@ -22,10 +24,12 @@ import { exitCodes } from '../exit-codes.ts';
 import { listenForStop } from '../signals.ts';
 import { openEngine } from './embed-transport.ts';
 import { type Health, watchEngine } from './engine-connection.ts';
+import { watchForEviction } from './eviction.ts';
 import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
+import { WorkInTime } from './work-in-time.ts';
 
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
 type CheckName = (typeof CHECKS)[number];
@@ -56,6 +60,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     fail: (reason) => board.fail(name, reason, wallMs()),
   });
   const parts: WorkerParts = {};
+  const paceBoard = new PaceBoard();
   const fatal = new AbortController();
   const fail = (error: ServingError) => {
     if (!phase.fail(error, wallMs())) return;
@@ -78,20 +83,28 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     redact: redactor.text,
   });
   log.info('ops server listens', { host: config.server.host, port: ops.port });
+  const eviction = watchForEviction(config.spot, metrics, log);
+  const asked = AbortSignal.any([signals.stopping, eviction.noticed]);
+  const stop = AbortSignal.any([asked, fatal.signal]);
 
   try {
-    await start(AbortSignal.any([signals.stopping, fatal.signal]));
+    await start(stop);
     if (phase.current === 'starting') phase.move('running', wallMs());
-    await untilAborted(AbortSignal.any([signals.stopping, fatal.signal]));
+    await untilAborted(stop);
   } catch (error) {
-    if (!signals.stopping.aborted) fail(asServingError(error));
+    if (!asked.aborted) fail(asServingError(error));
   }
 
   const failed = phase.current === 'failed';
   if (!failed) phase.move('draining', wallMs());
-  const budgetMs = failed ? FATAL_BUDGET_MS : config.pipeline.drainTimeoutMs;
-  log.info('stopping', { signal: signals.received(), budgetMs });
+  const budgetMs = failed ? FATAL_BUDGET_MS : askedBudgetMs();
+  log.info('stopping', {
+    signal: signals.received(),
+    eviction: eviction.noticed.aborted,
+    ...rounded({ budgetMs, ...paceBoard.pace }),
+  });
   const abandoned = await drainAll(budgetMs);
+  await eviction.close(!failed && eviction.noticed.aborted);
   if (!failed) phase.move('stopped', wallMs());
   await ops.close();
   metrics.close();
@@ -104,7 +117,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
-    const kafka = openKafka(config, log);
+    const kafka = openKafka(config, log, (tookMs) => paceBoard.commit.add(tookMs));
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     health('retries').pass();
@@ -124,12 +137,16 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     const watched = health('model-server');
     const pass = () => void (holds.reasons.includes('engine') || watched.pass());
     parts.watch = watchEngine(engine, { ...watched, pass });
+    // A batch that waits for the model server would not fit either, once others do not.
+    const isRepeating = () => holds.reasons.some((reason) => reason !== 'engine');
+    const work = new WorkInTime({ clock: systemClock, board: paceBoard, isRepeating });
+    parts.work = work;
     const pipeline = new Pipeline({
-      transport,
+      transport: work.transport(transport),
       contract: engine.contract,
       norm: config.pipeline.vectorNorm,
       timeoutMs: config.inference.timeoutMs,
-      sink: parts.sink,
+      sink: work.sink(parts.sink),
       deadLetters: kafka.deadLetters,
       retries: undefined,
       surroundings: {
@@ -157,6 +174,9 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
         return kafka.closeLag();
       },
     };
+    // A machine that is on its way out does not join the group only to leave it again.
+    await eviction.looked(signal);
+    signal.throwIfAborted();
     const started = source.start({
       onRecords: (records) => pipeline.accept(records),
       onAssigned: () => metrics.rebalances.add({}),
@@ -168,32 +188,52 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     signal.throwIfAborted();
   }
 
+  /** What a stop may take: as long as a notice leaves; a signal has its timeout. */
+  function askedBudgetMs(): number {
+    const left = eviction.left();
+    const timeoutMs =
+      signals.stopping.aborted || left.leftMs === undefined ? config.pipeline.drainTimeoutMs : undefined;
+    return drainBudgetMs({ ...left, timeoutMs });
+  }
+
   async function drainAll(budgetMs: number): Promise<number> {
     let abandoned = 0;
-    const drain = new Drain(
-      drainSteps(parts, (records) => (abandoned = records)),
-      {
-        budgetMs,
-        clock: systemClock,
-        timers: { after },
-        onStep: ({ name, result, tookMs, error }) =>
-          log[result === 'done' ? 'info' : 'warn']('drain step', {
-            step: name,
-            result,
-            tookMs: Math.round(tookMs),
-            error,
-          }),
-      },
-    );
+    const keepMs = (ofMs: number) => keptForFarewellMs(ofMs, paceBoard.pace);
+    const drain = new Drain(drainSteps(parts, { keepMs, onAbandoned: (records) => (abandoned = records) }), {
+      budgetMs,
+      clock: systemClock,
+      timers: { after },
+      onStep: ({ name, result, tookMs, error }) =>
+        log[result === 'done' ? 'info' : 'warn']('drain step', {
+          step: name,
+          result,
+          tookMs: Math.round(tookMs),
+          error,
+        }),
+    });
     signals.onHurry(() => {
       log.warn('another signal: hurrying', { leftMs: HURRY_MS });
       drain.hurry(HURRY_MS);
     });
+    // Whatever asks next, a signal after a notice or a notice after a signal, can only make it shorter.
+    const shorten = () => drain.hurry(askedBudgetMs());
+    for (const reason of [signals.stopping, eviction.noticed])
+      reason.addEventListener('abort', shorten, { once: true });
+    eviction.onSooner(shorten);
+    const startedMs = systemClock.monotonicMs();
+    metrics.onScrape(() => metrics.drainDuration.set({}, (systemClock.monotonicMs() - startedMs) / 1_000));
     const report = await drain.run();
-    metrics.drainDuration.set({}, report.tookMs / 1_000);
+    metrics.drainAbandoned.set({}, abandoned);
     log.info('drained', { tookMs: Math.round(report.tookMs), complete: report.complete, abandoned });
     return abandoned;
   }
+}
+
+function rounded(
+  milliseconds: Readonly<Record<string, number | undefined>>,
+): Readonly<Record<string, number | undefined>> {
+  const entries = Object.entries(milliseconds);
+  return Object.fromEntries(entries.map(([name, ms]) => [name, ms === undefined ? undefined : Math.round(ms)]));
 }
 
 function after(milliseconds: number, callback: () => void): () => void {

@@ -6,11 +6,13 @@ import type { DrainStep } from '../../src/lifecycle/drain.ts';
 import type { Pipeline } from '../../src/pipeline/pipeline.ts';
 import type { SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
+import type { WorkInTime } from './work-in-time.ts';
 
 /** What has been opened so far; a worker that is stopped while it starts has only some of it. */
 export type WorkerParts = {
   source?: Source;
   pipeline?: Pipeline;
+  work?: WorkInTime;
   deadLetters?: DeadLetters;
   sink?: Sink;
   memory?: SharedMemory;
@@ -19,18 +21,22 @@ export type WorkerParts = {
   lag?: { stop(): Promise<void> };
 };
 
-/** The share of the budget that work in flight may take; the rest is for the commit and the farewells. */
-const WORK_SHARE = 0.75;
+export type DrainPlan = {
+  /** Of a budget, what is kept for the commit and the farewells. */
+  keepMs(budgetMs: number): number;
+  onAbandoned(records: number): void;
+};
 
-export function drainSteps(parts: WorkerParts, onAbandoned: (records: number) => void): DrainStep[] {
-  const { source, pipeline, deadLetters, sink, memory, client, watch, lag } = parts;
+export function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPlan): DrainStep[] {
+  const { source, pipeline, work, deadLetters, sink, memory, client, watch, lag } = parts;
   const steps: (DrainStep | undefined)[] = [
     source && { name: 'stop fetching', run: () => source.pause('draining') },
     pipeline && {
       name: 'finish work in flight',
-      budgetShare: WORK_SHARE,
-      run: async (signal) => {
-        const abandoned = await pipeline.drain(signal);
+      keepMs,
+      run: async (signal, limitAt) => {
+        const nothingFits = work?.limit(limitAt);
+        const abandoned = await pipeline.drain(nothingFits ? AbortSignal.any([signal, nothingFits]) : signal);
         if (abandoned > 0) onAbandoned(abandoned);
       },
     },

@@ -2,7 +2,7 @@
 import { url } from '../address-types.ts';
 import type { EnvReader } from '../env-reader.ts';
 import { path } from '../file-types.ts';
-import { choice, headerSafe, integer, ratio, secret, text } from '../leaf-types.ts';
+import { headerSafe, integer, ratio, secret, text } from '../leaf-types.ts';
 import { always, unset, type ValuesOf } from '../setting.ts';
 
 const tebibyte = 1_099_511_627_776;
@@ -26,9 +26,6 @@ export const platformSettings = {
   ),
   vramMaxUtilizationRatio: ratio('RAG_SERVING_VRAM_MAX_UTILIZATION_RATIO', 0.85, {
     doc: 'Share of the GPU memory above which the pool counts as full.',
-  }),
-  spotProvider: choice('RAG_SERVING_SPOT_PROVIDER', ['none', 'aws', 'gcp', 'azure'], always('none'), {
-    doc: 'Cloud whose notice of a vanishing spot machine starts a drain.',
   }),
   prometheusAddress: url(
     'PROMETHEUS_SERVER_ADDRESS',

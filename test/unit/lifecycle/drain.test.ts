@@ -102,7 +102,7 @@ describe('Drain', () => {
   it('leaves a quarter of the budget to the steps after the wait', async () => {
     const { time, drain } = drainOf(
       [
-        { name: 'wait for work in flight', budgetShare: 0.75, run: untilAborted },
+        { name: 'wait for work in flight', keepMs: (budgetMs) => budgetMs / 4, run: untilAborted },
         { name: 'commit', run: () => {} },
       ],
       20_000,
@@ -121,7 +121,7 @@ describe('Drain', () => {
           name: 'commit',
           run: async (signal) => {
             seen.push(signal.aborted);
-            await untilAborted(signal);
+            await untilAborted(signal, () => 0);
           },
         },
       ],
@@ -138,7 +138,7 @@ describe('Drain', () => {
     const commits: number[] = [];
     const { time, drain } = drainOf(
       [
-        { name: 'wait', budgetShare: 0.75, run: untilAborted },
+        { name: 'wait', keepMs: (budgetMs) => budgetMs / 4, run: untilAborted },
         { name: 'commit', run: () => void commits.push(1) },
       ],
       60_000,
@@ -151,6 +151,28 @@ describe('Drain', () => {
     await time.pass(3_000);
     expect((await first).tookMs).toBeLessThanOrEqual(3_200);
     expect(commits).toEqual([1]);
+  });
+
+  it('hurrying keeps a share of the new budget, and tells the running step of its nearer limit', async () => {
+    let limitAt = () => 0;
+    const wait: DrainStep = {
+      name: 'wait',
+      keepMs: (budgetMs) => budgetMs / 4,
+      run: (signal, limit) => {
+        limitAt = limit;
+        return untilAborted(signal, limit);
+      },
+    };
+    const { time, drain } = drainOf([wait], 20_000);
+    const report = drain.run();
+    await time.pass(10_000);
+    expect(limitAt()).toBe(15_000);
+    drain.hurry(2_000);
+    expect(limitAt()).toBe(11_500);
+    drain.hurry(60_000);
+    expect(limitAt()).toBe(11_500);
+    await time.pass(5_000);
+    expect((await report).tookMs).toBe(11_500);
   });
 
   it('hurry never makes the budget longer', async () => {
