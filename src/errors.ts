@@ -63,6 +63,7 @@ const CATALOGUE = {
   BREAKER_OPEN: 'outage',
   DRAIN_TIMEOUT: 'outage',
   LEDGER_MISUSE: 'fatal',
+  WORKER_STALLED: 'fatal',
   ENGINE_MODEL_INVALID: 'fatal',
   SPOT_METADATA_UNAVAILABLE: 'outage',
   DEPENDENCY_MISSING: 'fatal',

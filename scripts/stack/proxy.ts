@@ -18,6 +18,8 @@ export type FaultProxy = {
   cut(): Promise<void>;
   /** Accepts, and lets nothing through in either direction. */
   blackhole(): void;
+  /** Lets nothing through on the connections of this moment, while those made later pass: the client's connection is wedged. */
+  wedge(): void;
   /** Each piece of data arrives this many milliseconds later, in either direction. */
   delay(milliseconds: number): void;
   /** Listens and forwards again, without delay. */
@@ -68,6 +70,10 @@ class TcpProxy implements FaultProxy {
 
   blackhole(): void {
     this.#silent = true;
+    for (const link of this.#links) link.hold();
+  }
+
+  wedge(): void {
     for (const link of this.#links) link.hold();
   }
 

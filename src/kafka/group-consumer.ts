@@ -59,6 +59,7 @@ export class GroupConsumer {
   #surprises = 0;
   #joinedAt = 0;
   #lastSign = 0;
+  #lastAnswer = performance.now();
   #retryTimer: NodeJS.Timeout | undefined;
   #watchdog: NodeJS.Timeout | undefined;
 
@@ -76,6 +77,17 @@ export class GroupConsumer {
   /** Milliseconds since kafkajs last fetched, sent a heartbeat or joined. */
   get silentMs(): number {
     return performance.now() - this.#lastSign;
+  }
+
+  /** Milliseconds since a broker has last answered: a fetch that begins on a dead connection is a sign, not an answer. */
+  get unansweredMs(): number {
+    return performance.now() - this.#lastAnswer;
+  }
+
+  /** Gives the membership up and makes another, over fresh connections. Without one, that is under way already. */
+  rebuild(reason: string): void {
+    if (this.#consumer === undefined) return;
+    this.#down(this.#consumer, new ServingError('KAFKA_UNAVAILABLE', reason));
   }
 
   pause(ids: readonly PartitionId[]): void {
@@ -124,7 +136,7 @@ export class GroupConsumer {
     this.#consumer = consumer;
     const commits = new CommitChannel(consumer, topic);
     this.#commits = commits;
-    this.#lastSign = performance.now();
+    this.#lastSign = this.#lastAnswer = performance.now();
     this.#listen(consumer, commits);
     try {
       await consumer.connect();
@@ -151,7 +163,10 @@ export class GroupConsumer {
       this.#lastSign = performance.now();
     });
     consumer.on(events.FETCH_START, sign);
-    consumer.on(events.HEARTBEAT, sign);
+    const answer = whenCurrent(() => {
+      this.#lastSign = this.#lastAnswer = performance.now();
+    });
+    consumer.on(events.HEARTBEAT, answer);
     consumer.on(
       events.GROUP_JOIN,
       whenCurrent((event) => this.#onJoin(event)),
@@ -183,7 +198,7 @@ export class GroupConsumer {
 
   #onJoin({ payload }: ConsumerGroupJoinEvent): void {
     this.#joinedAt = performance.now();
-    this.#lastSign = this.#joinedAt;
+    this.#lastSign = this.#lastAnswer = this.#joinedAt;
     const assignment = Object.entries(payload.memberAssignment);
     this.#events.onJoined(
       assignment.flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
@@ -208,6 +223,7 @@ export class GroupConsumer {
   /** Returns at once: kafkajs sends heartbeats only between batches. Nothing may be thrown into kafkajs from here. */
   #onBatch(consumer: Consumer, { batch, resolveOffset, commitOffsetsIfNecessary }: EachBatchPayload): void {
     if (this.#consumer !== consumer) return;
+    this.#lastAnswer = performance.now();
     this.#commits?.use(commitOffsetsIfNecessary);
     const { topic, partition, messages, highWatermark } = batch;
     // Not in kafkajs's types: where the fetch began, which a reset of the position shows in.

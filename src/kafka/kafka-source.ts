@@ -146,7 +146,12 @@ class KafkaSource implements Source {
       inFlightChunks: this.#flow.chunks,
       inFlightBytes: this.#flow.bytes,
       paused: this.#pauses.someWait ? [...this.#pauses.reasons, NO_ROOM] : this.#pauses.reasons,
+      silentMs: this.#consumer.unansweredMs,
     };
+  }
+
+  rebuild(reason: string): void {
+    if (this.#closing === undefined && !this.#failed) this.#consumer.rebuild(reason);
   }
 
   commit(signal?: AbortSignal): Promise<void> {

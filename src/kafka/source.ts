@@ -27,6 +27,8 @@ export type SourceStatus = {
   readonly inFlightChunks: number;
   readonly inFlightBytes: number;
   readonly paused: readonly string[];
+  /** Milliseconds since a broker has last answered the reader. Attempts do not count. */
+  readonly silentMs: number;
 };
 
 export interface Source {
@@ -35,6 +37,8 @@ export interface Source {
   pause(reason: string): void;
   resume(reason: string): void;
   status(): SourceStatus;
+  /** Reads on over fresh connections; what is known of the partitions stays. For whoever sees that the reader is stuck. */
+  rebuild(reason: string): void;
   /** Commits what is done now. Resolves when the broker acknowledged it. */
   commit(signal?: AbortSignal): Promise<void>;
   /** Stops fetching for good, commits what is done and leaves the group. */

@@ -19,7 +19,9 @@ export type OpsServerOptions = {
   /** Read anew for every request. Throwing counts as not ready. */
   snapshot(): ReadinessSnapshot;
   readonly metrics: { readonly contentType: string; render(): Promise<string> };
-  /** Takes secrets out of the reasons that /ready shows. */
+  /** Why only another process would get on; undefined while this one does. Liveness is 503 then. */
+  stalled?(): string | undefined;
+  /** Takes secrets out of the reasons that are shown. */
   redact(text: string): string;
 };
 
@@ -76,7 +78,11 @@ function createApp(options: OpsServerOptions): FastifyInstance {
     frameworkErrors: (_error, _request, reply) => void sendError(reply, 400, 'bad_request', 'malformed request'),
   });
 
-  app.get('/healthz', async (_request, reply) => send(reply, 200, { status: 'alive' }));
+  app.get('/healthz', async (_request, reply) => {
+    const reason = options.stalled?.();
+    if (reason === undefined) return send(reply, 200, { status: 'alive' });
+    return send(reply, 503, { status: 'stalled', reason: options.redact(reason) });
+  });
 
   app.get('/ready', async (_request, reply) => {
     const { statusCode, body } = decideReadiness(takeSnapshot(options));

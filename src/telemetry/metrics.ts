@@ -114,6 +114,12 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     ),
     drainDuration: gauge(about('drain_duration_seconds', 'Time the drain has taken so far', {})),
     drainAbandoned: gauge(about('drain_abandoned_chunks', 'Chunks that did not fit into the drain; read again', {})),
+    watchdogActions: counter(
+      about('watchdog_actions_total', 'What the watchdog did about a standstill', {
+        finding: ['channel-wedged', 'consumer-silent', 'consumer-idle', 'pipeline-stalled'],
+        action: ['rebuild', 'stop'],
+      }),
+    ),
     grpcCalls: counter(
       about('grpc_calls_total', 'Calls to the model server by status', { method: { atMost: 32 }, code: grpcCodes }),
     ),

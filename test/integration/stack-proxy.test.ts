@@ -71,6 +71,17 @@ test('a black hole keeps connections open and silent, and what it held arrives o
   expect((await arrived).map(([data]) => String(data))).toEqual(['held', 'young']);
 });
 
+test('a wedge silences the connections of its moment and no later one, and what it held arrives on restore', async () => {
+  const old = await dial();
+  expect(await say(old, 'before')).toBe('before');
+  proxy.wedge();
+  expect(await say(old, 'held', 300)).toBe('');
+  expect(await say(await dial(), 'young')).toBe('young');
+  const arrived = once(old, 'data');
+  await proxy.restore();
+  expect(String((await arrived)[0])).toBe('held');
+});
+
 test('a delay counts in both directions and keeps the order when it is shortened', async () => {
   const socket = await dial();
   proxy.delay(150);

@@ -1,16 +1,36 @@
-/** The model server as the worker sees it: waited for at start, its contract read and checked, its readiness watched. */
+/**
+ * The model server as the worker sees it: waited for at start, its contract read and checked, its readiness watched, and
+ * its connection replaced when it is wedged.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
 import { type InferenceConfig, inferenceSettings } from '../../src/config/sections/inference.ts';
-import { asServingError, ServingError } from '../../src/errors.ts';
+import { asServingError, isServingError, ServingError } from '../../src/errors.ts';
+import { ChannelWatch } from '../../src/inference/channel-watch.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
 import { createGrpcInferenceClient, type GrpcClientOptions } from '../../src/inference/grpc-client.ts';
+import { RenewableClient } from '../../src/inference/renewable-client.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
-export type EngineConnection = { readonly client: InferenceClient; readonly contract: VectorContract };
+export type EngineConnection = {
+  readonly client: RenewableClient;
+  readonly contract: VectorContract;
+  /** Told of the end of every call of the client. */
+  readonly channel: ChannelWatch;
+  /** A client with connections of its own to the same server. */
+  readonly openFresh: () => InferenceClient;
+};
+
+export type WedgeActions = {
+  /** The connection was replaced after being silent for so long. */
+  onReplaced(silentMs: number): void;
+  /** Replacing it did not help, though fresh connections are answered. */
+  onStalled(error: ServingError): void;
+};
 
 export type Health = { pass(): void; fail(reason: string): void };
 
@@ -18,6 +38,9 @@ const PROBE_TIMEOUT_MS = 4_000;
 const WAIT_MS = 500;
 const WATCH_EVERY_MS = 5_000;
 const LOG_EVERY = 20;
+const WEDGED = { silentMs: 15_000, replacements: 1 } as const;
+/** Longer than a channel that has lost its connection waits before it makes another. */
+const RECONNECT_MS = 3_000;
 
 /** Waits for the server and its model for as long as it takes; rejects with the signal's reason or MODEL_CONTRACT_MISMATCH. */
 export async function connectEngine(
@@ -30,9 +53,15 @@ export async function connectEngine(
   const scout = createGrpcInferenceClient(clientOptions(config, 4 * 1024 * 1024));
   try {
     const contract = await describeModel(scout, config, health, log, signal);
-    const client = createGrpcInferenceClient(clientOptions(config, receiveLimitFor(contract)));
+    const options = clientOptions(config, receiveLimitFor(contract));
+    const openFresh = () => createGrpcInferenceClient(options);
+    const channel = new ChannelWatch(WEDGED, systemClock.monotonicMs());
+    const client = new RenewableClient(openFresh(), (end) => {
+      if (end === 'answered') channel.answered(systemClock.monotonicMs());
+      else channel.unanswered();
+    });
     log.info('model server is ready', { target: client.target, ...contract });
-    return { client, contract };
+    return { client, contract, channel, openFresh };
   } finally {
     scout.close();
   }
@@ -67,21 +96,72 @@ async function describeModel(
 }
 
 /** Asks for the model's readiness by a real gRPC call at intervals: a server can be live while its model is unloaded. */
-export function watchEngine({ client, contract }: EngineConnection, health: Health): { stop(): void } {
+export function watchEngine(engine: EngineConnection, health: Health, wedge: WedgeActions): { stop(): void } {
+  const { client, contract } = engine;
   let running = false;
-  const timer = setInterval(async () => {
-    if (running) return;
-    running = true;
+  let stopped = false;
+  const look = async () => {
     try {
       if (await client.modelReady(contract.modelName, { timeoutMs: PROBE_TIMEOUT_MS })) health.pass();
       else health.fail(`model ${contract.modelName} is not ready`);
     } catch (error) {
       health.fail(asServingError(error).message);
+    }
+    if (!stopped && engine.channel.suspect(systemClock.monotonicMs())) await healChannel(engine, wedge);
+  };
+  const timer = setInterval(async () => {
+    if (running) return;
+    running = true;
+    try {
+      await look();
     } finally {
       running = false;
     }
   }, WATCH_EVERY_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return {
+    stop: () => {
+      stopped = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+async function healChannel(engine: EngineConnection, { onReplaced, onStalled }: WedgeActions): Promise<void> {
+  const { client, contract, channel, openFresh } = engine;
+  const now = () => systemClock.monotonicMs();
+  const fresh = openFresh();
+  const freshAnswers = await answers(fresh, contract.modelName);
+  if (freshAnswers) {
+    // A server that has just come back: our own channel is about to find it too.
+    await sleep(RECONNECT_MS, undefined, { ref: false });
+    await answers(client, contract.modelName);
+  }
+  const silentMs = channel.silentMs(now());
+  const verdict = channel.suspect(now()) ? channel.judge(freshAnswers, now()) : 'outage';
+  switch (verdict) {
+    case 'outage':
+      return fresh.close();
+    case 'replace':
+      client.renew(fresh);
+      return onReplaced(silentMs);
+    case 'give-up':
+      fresh.close();
+      return onStalled(
+        new ServingError(
+          'WORKER_STALLED',
+          `the model server ${client.target} answers fresh connections and none of ours, also after that was replaced; the process ends so that another takes over`,
+        ),
+      );
+  }
+}
+
+async function answers(client: InferenceClient, modelName: string): Promise<boolean> {
+  try {
+    await client.modelReady(modelName, { timeoutMs: PROBE_TIMEOUT_MS });
+    return true;
+  } catch (error) {
+    return !isServingError(error, 'INFERENCE_DEADLINE', 'INFERENCE_UNAVAILABLE');
+  }
 }
 
 function clientOptions({ endpoints, tls }: InferenceConfig, receiveLimitBytes: number): GrpcClientOptions {

@@ -4,6 +4,7 @@ import { KafkaAdmin, type PartitionLag } from '../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
 import { createDeadLetters } from '../../src/kafka/dead-letters.ts';
+import { askGroup, type GroupState } from '../../src/kafka/group-state.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
 import type { Source } from '../../src/kafka/source.ts';
 import type { Log } from '../../src/telemetry/log.ts';
@@ -14,6 +15,8 @@ export type KafkaParts = {
   readonly deadLetters: DeadLetters;
   /** Lag of the group by partition, from the broker. */
   lag(): Promise<readonly PartitionLag[]>;
+  /** State and lag of the group, from the broker, over connections of their own. */
+  askGroup(): Promise<GroupState>;
   /** Ends the connection that `lag` uses. */
   closeLag(): Promise<void>;
 };
@@ -54,6 +57,7 @@ export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: 
     source,
     deadLetters: createDeadLetters({ client, topic: pipeline.deadLetterTopic, workerId, log }),
     lag: () => admin.lag(kafka.consumerGroup, kafka.topic),
+    askGroup: () => askGroup(client, kafka.consumerGroup, kafka.topic),
     closeLag: () => admin.close(),
   };
 }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import type { WorkerConfig } from '../../src/config/programs.ts';
-import { asServingError, type ServingError } from '../../src/errors.ts';
+import { asServingError, isServingError, type ServingError } from '../../src/errors.ts';
 import { Drain } from '../../src/lifecycle/drain.ts';
 import { drainBudgetMs, keptForFarewellMs } from '../../src/lifecycle/drain-budget.ts';
 import { PaceBoard } from '../../src/lifecycle/pace.ts';
@@ -29,6 +29,7 @@ import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
+import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
 import { WorkInTime } from './work-in-time.ts';
 
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
@@ -79,6 +80,8 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       }
       return { phase: phase.current, checks: board.checks };
     },
+    // Only what a restart heals: the worker then ends by itself, and this is for the case that it cannot.
+    stalled: () => (isServingError(phase.failure, 'WORKER_STALLED') ? phase.failure.message : undefined),
     metrics,
     redact: redactor.text,
   });
@@ -136,11 +139,25 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     // A model that says it is ready is not well while calls to it fail.
     const watched = health('model-server');
     const pass = () => void (holds.reasons.includes('engine') || watched.pass());
-    parts.watch = watchEngine(engine, { ...watched, pass });
     // A batch that waits for the model server would not fit either, once others do not.
     const isRepeating = () => holds.reasons.some((reason) => reason !== 'engine');
     const work = new WorkInTime({ clock: systemClock, board: paceBoard, isRepeating });
     parts.work = work;
+    const engineWatch = watchEngine(
+      engine,
+      { ...watched, pass },
+      {
+        onReplaced: (silentMs) => {
+          metrics.watchdogActions.add({ finding: 'channel-wedged', action: 'rebuild' });
+          log.warn('watchdog: the connection to the model server was replaced', { silentMs: Math.round(silentMs) });
+        },
+        onStalled: (error) => {
+          metrics.watchdogActions.add({ finding: 'channel-wedged', action: 'stop' });
+          fail(error);
+        },
+      },
+    );
+    const activity = new Activity();
     const pipeline = new Pipeline({
       transport: work.transport(transport),
       contract: engine.contract,
@@ -152,7 +169,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       surroundings: {
         policy: defaultFailurePolicy,
         holds,
-        observer: pipelineMetrics(metrics),
+        observer: activity.counting(pipelineMetrics(metrics)),
         log,
         clock: systemClock,
       },
@@ -177,8 +194,31 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     // A machine that is on its way out does not join the group only to leave it again.
     await eviction.looked(signal);
     signal.throwIfAborted();
+    const watchdog = startWatchdog({
+      limits: watchLimits(config),
+      activity,
+      source,
+      pipeline,
+      kafka,
+      excuse: () => {
+        if (phase.current !== 'running') return phase.current;
+        return holds.reasons[0] ?? board.checks.find(({ name, ok }) => name === 'model-server' && !ok)?.name;
+      },
+      metrics,
+      log,
+      onStalled: fail,
+    });
+    parts.watch = {
+      stop: () => {
+        engineWatch.stop();
+        watchdog.stop();
+      },
+    };
     const started = source.start({
-      onRecords: (records) => pipeline.accept(records),
+      onRecords: (records) => {
+        activity.note();
+        pipeline.accept(records);
+      },
       onAssigned: () => metrics.rebalances.add({}),
       onRevoked: (partitions) => pipeline.revoke(partitions),
       onFatal: (error) => fail(asServingError(error)),

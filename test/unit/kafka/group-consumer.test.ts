@@ -125,6 +125,29 @@ describe('a consumer that dies', () => {
     await consumer.close();
   });
 
+  it('is built anew on request, and only an answer ends its silence: a fetch that begins is none', async () => {
+    const { consumer, built, down } = setUp();
+    await consumer.start();
+    await vi.advanceTimersByTimeAsync(20_000);
+    built[0]!.emit('FETCH_START', {});
+    expect(consumer.silentMs).toBe(0);
+    expect(consumer.unansweredMs).toBe(20_000);
+    consumer.rebuild('stuck');
+    consumer.rebuild('one rebuild is under way already');
+    await vi.advanceTimersByTimeAsync(500);
+    expect(down).toEqual([['KAFKA_UNAVAILABLE', 500]]);
+    expect(built).toHaveLength(2);
+    expect(built[0]!.disconnect).toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(consumer.unansweredMs).toBe(1_000);
+    for (const answer of ['HEARTBEAT', 'GROUP_JOIN']) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      built[1]!.emit(answer, { payload: { memberAssignment: {} } });
+      expect(consumer.unansweredMs).toBe(0);
+    }
+    await consumer.close();
+  });
+
   it('does not hear of what its predecessor still says', async () => {
     const { consumer, built, down } = setUp();
     await consumer.start();

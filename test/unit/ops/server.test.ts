@@ -54,6 +54,18 @@ describe('readiness and liveness', () => {
     expect(await statuses()).toEqual([200, 503, 200]);
   });
 
+  it('liveness is 503, with the reason, only for what another process would heal', async () => {
+    let reason: string | undefined;
+    const { port } = await start({ stalled: () => reason, redact: (text) => text.replace('secret', '[redacted]') });
+    expect(await fetchRaw(port, '/healthz')).toMatchObject({ status: 200, body: '{"status":"alive"}' });
+    reason = 'nothing moves, secret';
+    const { status, body } = await fetchRaw(port, '/healthz');
+    expect({ status, body: JSON.parse(body) }).toEqual({
+      status: 503,
+      body: { status: 'stalled', reason: 'nothing moves, [redacted]' },
+    });
+  });
+
   it('names the failing check, its reason and since when', async () => {
     const { port } = await start({
       snapshot: () => ({
