@@ -11,6 +11,9 @@ import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion
 /** How a call ended: `answered` also by an error of the server; `unanswered` at its deadline or without a connection. */
 export type CallEnd = 'answered' | 'unanswered';
 
+/** Ended on our side, or never begun. */
+const NOT_ASKED = ['INFERENCE_CANCELLED', 'ARGUMENT_INVALID', 'BREAKER_OPEN'] as const;
+
 type Generation = { readonly client: InferenceClient; readonly calls: Set<AbortController>; replaced: boolean };
 
 export class RenewableClient implements InferenceClient {
@@ -97,7 +100,7 @@ export class RenewableClient implements InferenceClient {
         });
       }
       if (isServingError(error, 'INFERENCE_DEADLINE', 'INFERENCE_UNAVAILABLE')) this.#onEnd('unanswered');
-      else if (!isServingError(error, 'INFERENCE_CANCELLED', 'ARGUMENT_INVALID')) this.#onEnd('answered');
+      else if (!isServingError(error, ...NOT_ASKED)) this.#onEnd('answered');
       throw error;
     } finally {
       signal?.removeEventListener('abort', giveUp);

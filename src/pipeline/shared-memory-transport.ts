@@ -3,7 +3,11 @@
  *
  * A slot whose call ended without an answer is quarantined: the engine may still write into it. To have it back the
  * region is registered anew, which a server accepts only once no running request uses it; meanwhile no call begins.
+ *
+ * A server that does not take the region any more gets its batches inline, and is asked again: at intervals, and at once
+ * when it may be another one, because the connection was lost. No slot is used until it has taken the region anew.
  */
+import { type Clock, systemClock } from '../clock.ts';
 import { isServingError, type ServingError } from '../errors.ts';
 import type { InferenceClient } from '../inference/client.ts';
 import { writeBytes } from '../kserve/bytes.ts';
@@ -19,41 +23,66 @@ export type SharedMemoryTransportOptions = {
   readonly contract: VectorContract;
   readonly timeoutMs: number;
   readonly memory: SharedMemory;
-  /** Takes over when the engine comes back from a restart without shared memory. */
+  /** Takes over while the engine does not take shared memory. */
   readonly inline: EmbedTransport;
   /** Told before that; throws where shared memory is required. */
   readonly onRefused: (refusal: Refusal) => void;
+  /** Told when the engine has taken the region again. */
+  readonly onReturned: () => void;
+  /** A region that a request uses which does not end: wait for it, or go inline meanwhile. */
+  readonly whileInUse: 'wait' | 'inline';
+  /** How often an engine that gets its batches inline is asked again. */
+  readonly askAgainMs: number;
+  readonly clock?: Clock;
 };
 
 export class SharedMemoryTransport implements EmbedTransport {
   readonly #options: SharedMemoryTransportOptions;
-  #inlineOnly = false;
+  readonly #clock: Clock;
+  /** When to ask again; undefined while batches travel in shared memory. */
+  #inlineUntilMs: number | undefined;
+  #asking = false;
 
   constructor(options: SharedMemoryTransportOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   async embed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
-    const { memory, inline } = this.#options;
-    if (!this.#inlineOnly) await this.#recoverSlots(signal);
-    if (this.#inlineOnly) return inline.embed(texts, signal);
-    const seenEpoch = memory.registration.epoch;
+    if (!this.#isInline) await this.#recoverSlots(signal);
+    if (this.#isInline) return this.#embedInline(texts, signal);
+    const seenEpoch = this.#options.memory.registration.epoch;
     try {
       return await this.#embedInSlot(texts, signal);
     } catch (error) {
       if (!isServingError(error, 'SHM_REGION_UNKNOWN', 'SHM_UNSUPPORTED')) throw error;
       // The engine has restarted and forgotten the region, or takes none any more: its answer to the registration says which.
       await this.#register(seenEpoch, signal);
-      return this.#inlineOnly ? inline.embed(texts, signal) : this.#embedInSlot(texts, signal);
+      return this.#isInline ? this.#embedInline(texts, signal) : this.#embedInSlot(texts, signal);
+    }
+  }
+
+  get #isInline(): boolean {
+    return this.#inlineUntilMs !== undefined;
+  }
+
+  async #embedInline(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+    if (this.#inlineUntilMs !== undefined && this.#clock.monotonicMs() >= this.#inlineUntilMs) void this.#askAgain();
+    try {
+      return await this.#options.inline.embed(texts, signal);
+    } catch (error) {
+      if (this.#isInline && isServingError(error, 'INFERENCE_UNAVAILABLE')) {
+        this.#inlineUntilMs = this.#clock.monotonicMs();
+      }
+      throw error;
     }
   }
 
   async #embedInSlot(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
-    const { memory, inline } = this.#options;
-    const lease = await memory.pool.acquire(signal);
-    if (this.#inlineOnly) {
+    const lease = await this.#options.memory.pool.acquire(signal);
+    if (this.#isInline) {
       lease.release();
-      return inline.embed(texts, signal);
+      return this.#embedInline(texts, signal);
     }
     try {
       const vectors = await this.#infer(lease, texts, signal);
@@ -87,18 +116,48 @@ export class SharedMemoryTransport implements EmbedTransport {
   }
 
   async #recoverSlots(signal: AbortSignal): Promise<void> {
-    const { pool, registration } = this.#options.memory;
-    if (pool.wantsRegistration) await this.#register(registration.epoch, signal);
+    const { memory, whileInUse } = this.#options;
+    if (!memory.pool.wantsRegistration) return;
+    try {
+      await this.#register(memory.registration.epoch, signal);
+    } catch (error) {
+      if (whileInUse === 'wait' || !isServingError(error, 'SHM_REGION_EXISTS')) throw error;
+      this.#goInline({ reason: 'in-use', error });
+    }
   }
 
   async #register(seenEpoch: number, signal: AbortSignal): Promise<void> {
-    const { memory, onRefused } = this.#options;
-    const mode = await memory.registration.ensureRegistered(seenEpoch, signal);
-    if (mode.mode !== 'inline' || this.#inlineOnly) return;
-    onRefused(mode);
-    this.#inlineOnly = true;
+    const mode = await this.#options.memory.registration.ensureRegistered(seenEpoch, signal);
+    if (mode.mode === 'inline') this.#goInline(mode);
+  }
+
+  #goInline(refusal: Refusal): void {
+    if (this.#isInline) return;
+    const { memory, onRefused, askAgainMs } = this.#options;
+    onRefused(refusal);
+    this.#inlineUntilMs = this.#clock.monotonicMs() + askAgainMs;
     // No slot is used any more: whoever waits for one goes on without.
     memory.pool.reclaimQuarantined();
+  }
+
+  /** Beside the batches, none of which waits for the answer. */
+  async #askAgain(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    const { memory, onReturned, askAgainMs } = this.#options;
+    try {
+      const { mode } = await memory.registration.ensureRegistered(memory.registration.epoch);
+      if (mode === 'shared-memory') {
+        this.#inlineUntilMs = undefined;
+        onReturned();
+        return;
+      }
+    } catch {
+      // Away, or at its end: the batches themselves say so.
+    } finally {
+      this.#asking = false;
+    }
+    this.#inlineUntilMs = this.#clock.monotonicMs() + askAgainMs;
   }
 }
 

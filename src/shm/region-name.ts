@@ -2,6 +2,7 @@
  * Names of regions and of the owner files beside them, and whose they are. Pure.
  *
  *   region  rag-<worker>-<nonce>          owner  rag-<worker>-<nonce>.owner
+ *   registration  rag-<worker>-<nonce>, and rag-<worker>-<nonce>.<n> from the second one on
  *
  * A name is unique to one process incarnation: a server maps the inode at registration, so a reused name would
  * silently keep a dead process's memory. The nonce has a fixed length and is read from the right, therefore a worker
@@ -12,7 +13,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { ServingError } from '../errors.ts';
 
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,40}$/;
-const NAME = /^rag-(?<worker>[A-Za-z0-9._~-]{1,40})-(?<nonce>[0-9a-f]{16})(?<owner>\.owner)?$/;
+const NAME = /^rag-(?<worker>[A-Za-z0-9._~-]{1,40})-(?<nonce>[0-9a-f]{16})(?:(?<owner>\.owner)|\.[1-9][0-9]{0,8})?$/;
 
 /** Which process a file or a registration belongs to. */
 export type IncarnationName = { readonly worker: string; readonly nonce: string; readonly kind: 'region' | 'owner' };
@@ -35,6 +36,11 @@ export function randomNonce(): string {
 
 export function regionName(workerId: string, nonce: string): string {
   return `rag-${workerPart(workerId)}-${nonce}`;
+}
+
+/** The name that the server knows the region by, new with each registration: see registration.ts. `turn` counts from 1. */
+export function registrationName(region: string, turn: number): string {
+  return turn === 1 ? region : `${region}.${turn}`;
 }
 
 export function ownerFileName(workerId: string, nonce: string): string {

@@ -6,15 +6,21 @@
  * its answer is not known.
  *
  * The surprising fact: a region that a running request uses cannot be unregistered. Servers either say so or answer at
- * once and do it later; both refuse to register it anew for a while. When they accept at last, no running request uses
- * the region any more, not even one whose client has long gone.
+ * once and do it later; both refuse to register its file anew for a while, under any name. When they accept at last, no
+ * running request uses the region any more, not even one whose client has long gone.
+ *
+ * Each registration has a name of its own. A request may also be late in coming: held by a network that heals, or read by a
+ * server that was frozen only after our next registration. It then names a registration that is gone, and is refused, where
+ * under one and the same name it would write into the slot of whoever has it now.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { asServingError, isServingError, ServingError } from '../errors.ts';
 import type { CallOptions, InferenceClient, SharedMemoryRegion } from '../inference/client.ts';
+import { registrationName } from './region-name.ts';
 
-export type InlineReason = 'disabled' | 'unsupported' | 'not-shared' | 'refused';
+/** `in-use`: for now, while a request that we gave up on does not end. */
+export type InlineReason = 'disabled' | 'unsupported' | 'not-shared' | 'refused' | 'in-use';
 
 export type Refusal = { readonly reason: InlineReason; readonly error?: ServingError };
 
@@ -43,6 +49,10 @@ export class Registration {
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   #epoch = 0;
+  #name: string;
+  #turn = 0;
+  /** Names that the server may know: a registration that we heard nothing of may have been heard there. */
+  readonly #given = new Set<string>();
   #flight: Promise<TransferMode> | undefined;
   #closed: Promise<ServingError | undefined> | undefined;
 
@@ -50,12 +60,18 @@ export class Registration {
     if (options.region.name === '')
       throw new ServingError('SHM_INVALID', 'a region needs a name: the empty one means all');
     this.#options = options;
+    this.#name = options.region.name;
     this.#clock = options.clock ?? systemClock;
   }
 
   /** How often the region has been registered. Read it before a call that uses the region. */
   get epoch(): number {
     return this.#epoch;
+  }
+
+  /** What a call has to name. Changes with each registration. */
+  get regionName(): string {
+    return this.#name;
   }
 
   /**
@@ -70,7 +86,7 @@ export class Registration {
     return await untilAborted(this.#flight, signal);
   }
 
-  /** Unregisters exactly our name; the error, if any, is returned: the end of a process goes on. Ends soon after an abort. */
+  /** Unregisters exactly our names; the error, if any, is returned: the end of a process goes on. Ends soon after an abort. */
   close(signal?: AbortSignal): Promise<ServingError | undefined> {
     this.#closed ??= this.#unregister(signal);
     return this.#closed;
@@ -95,26 +111,35 @@ export class Registration {
   async #register(): Promise<void> {
     const { client, region } = this.#options;
     const giveUpAtMs = this.#clock.monotonicMs() + (this.#options.inUseWaitMs ?? DEFAULT_IN_USE_WAIT_MS);
+    this.#turn++;
+    const name = registrationName(region.name, this.#turn);
     for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
+      const inUse = await this.#unregisterUnlessInUse(this.#call());
       try {
-        return await client.registerSharedMemory(region, this.#call());
+        if (inUse !== undefined) throw inUse;
+        this.#given.add(name);
+        await client.registerSharedMemory({ ...region, name }, this.#call());
+        this.#name = name;
+        return;
       } catch (error) {
         if (!isServingError(error, 'SHM_REGION_EXISTS') || this.#clock.monotonicMs() >= giveUpAtMs) throw error;
       }
-      await this.#unregisterUnlessInUse(this.#call());
       await sleep(pauseMs, undefined, { ref: false, signal: this.#closing.signal });
     }
   }
 
-  /** False while a running request uses the region. */
-  async #unregisterUnlessInUse(options: CallOptions): Promise<boolean> {
-    try {
-      await this.#options.client.unregisterSharedMemory(this.#options.region.name, options);
-      return true;
-    } catch (error) {
-      if (!isServingError(error, 'SHM_REGION_EXISTS')) throw error;
-      return false;
+  /** The server's refusal while a running request uses the region. */
+  async #unregisterUnlessInUse(options: CallOptions): Promise<ServingError | undefined> {
+    for (const name of this.#given) {
+      try {
+        await this.#options.client.unregisterSharedMemory(name, options);
+        this.#given.delete(name);
+      } catch (error) {
+        if (!isServingError(error, 'SHM_REGION_EXISTS')) throw error;
+        return error;
+      }
     }
+    return undefined;
   }
 
   #call() {
@@ -129,7 +154,7 @@ export class Registration {
     const giveUpAtMs = this.#clock.monotonicMs() + CLOSE_WAIT_MS;
     try {
       // Requests that were given up a moment ago may still run.
-      while (!(await this.#unregisterUnlessInUse({ timeoutMs, ...(signal && { signal }) }))) {
+      while ((await this.#unregisterUnlessInUse({ timeoutMs, ...(signal && { signal }) })) !== undefined) {
         if (this.#clock.monotonicMs() >= giveUpAtMs) {
           return new ServingError('SHM_REGION_EXISTS', 'the server keeps the region: a running request uses it');
         }

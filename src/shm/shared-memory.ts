@@ -27,6 +27,8 @@ export type SharedMemoryOptions = {
   readonly quarantineMs: number;
   /** For each call to the server. */
   readonly timeoutMs: number;
+  /** See RegistrationOptions. */
+  readonly inUseWaitMs?: number;
   readonly fileMode?: number;
   readonly clock?: Clock;
 };
@@ -74,7 +76,7 @@ export class SharedMemory {
 
   /** The same range as a tensor of an inference call names it. */
   rangeOf(range: ByteRange): RegionRange {
-    return { region: this.#region.name, offset: range.offset, byteSize: range.byteSize };
+    return { region: this.registration.regionName, offset: range.offset, byteSize: range.byteSize };
   }
 
   /**
@@ -129,7 +131,7 @@ export async function openSharedMemory(
     memory = assemble(client, options, log, { layout, region, incarnation });
     const outcome = await memory.registration.ensureRegistered(0, signal);
     if (outcome.mode === 'shared-memory') {
-      report(log, await sweepRegistrations(client, workerId, region.name, timeoutMs));
+      report(log, await sweepRegistrations(client, workerId, memory.registration.regionName, timeoutMs));
       return { mode: 'shared-memory', memory };
     }
     await memory.close();
@@ -159,6 +161,7 @@ function assemble(
     client,
     region: made.region.registration,
     timeoutMs: options.timeoutMs,
+    ...(options.inUseWaitMs === undefined ? {} : { inUseWaitMs: options.inUseWaitMs }),
     onReregistered: () => {
       const freed = pool.reclaimQuarantined();
       log.info('shared-memory region registered again', { region: made.region.name, freed });

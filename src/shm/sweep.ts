@@ -29,8 +29,7 @@ export type DeadFiles = {
 };
 
 export async function sweepDead(client: InferenceClient, found: DeadFiles, timeoutMs: number): Promise<SweepReport> {
-  const names = found.dead.map((nonce) => regionName(found.workerId, nonce));
-  const { registrations, left } = await unregisterAll(client, names, timeoutMs);
+  const { registrations, left } = await unregisterAll(client, await namesOf(client, found, timeoutMs), timeoutMs);
   const files: string[] = [];
   for (const nonce of found.dead) {
     // The owner socket goes last: a sweep that is killed half-way is taken up by the next one.
@@ -41,6 +40,19 @@ export async function sweepDead(client: InferenceClient, found: DeadFiles, timeo
     }
   }
   return { files, registrations, left };
+}
+
+/** By the names of the files, and by the server's list: a region may have been registered more than once. */
+async function namesOf(client: InferenceClient, { workerId, dead }: DeadFiles, timeoutMs: number): Promise<string[]> {
+  const names = new Set(dead.map((nonce) => regionName(workerId, nonce)));
+  try {
+    for (const { name } of await client.listSharedMemory({ timeoutMs })) {
+      if (isRegionOf(name, workerId) && dead.includes(parseName(name)?.nonce ?? '')) names.add(name);
+    }
+  } catch {
+    // A server that is away, or takes no shared memory, answers the same to what follows.
+  }
+  return [...names];
 }
 
 /** Call it only after `ownName` was registered with this server. */

@@ -19,6 +19,8 @@ export type OpenedTransport = {
 };
 
 const REGISTER_TIMEOUT_MS = 5_000;
+/** How often a model server that stopped taking shared memory is asked whether it takes some again. */
+const ASK_AGAIN_MS = 30_000;
 /** Of the deadline: a server that gets over it has by then probably finished the request that we gave up on. */
 const QUARANTINE_FACTOR = 2;
 
@@ -94,5 +96,14 @@ async function openTransport(
   }
   const { memory } = opened;
   log.info('tensors travel in shared memory', { region: memory.regionName, slots: shm.slots });
-  return { transport: new SharedMemoryTransport({ ...calls, memory, inline, onRefused }), maxBatch, memory };
+  const transport = new SharedMemoryTransport({
+    ...calls,
+    memory,
+    inline,
+    onRefused,
+    onReturned: () => log.info('tensors travel in shared memory again', { region: memory.registration.regionName }),
+    whileInUse: shm.mode === 'required' ? 'wait' : 'inline',
+    askAgainMs: ASK_AGAIN_MS,
+  });
+  return { transport, maxBatch, memory };
 }

@@ -17,8 +17,10 @@ export class FakeShmServer implements InferenceClient {
   silent = false;
   /** Refuses to unregister a region in use instead of doing it later. */
   refusesToUnregister = false;
-  /** Names whose unregistration takes effect only after so many more registrations were refused. */
+  /** Names in use: so many more registrations of their file are refused, or unregistrations where these are refused. */
   inUse = new Map<string, number>();
+  /** What each name was registered for; a region in use is known beyond its unregistration. */
+  readonly #keys = new Map<string, string>();
   /** Awaited inside each registration. */
   gate: Promise<void> = Promise.resolve();
 
@@ -32,13 +34,17 @@ export class FakeShmServer implements InferenceClient {
     await this.gate;
     const failure = this.registerFails.shift();
     if (failure !== undefined) throw failure;
-    const refusals = this.inUse.get(region.name) ?? 0;
-    if (refusals > 0) {
-      this.inUse.set(region.name, refusals - 1);
+    for (const [name, refusals] of this.inUse) {
+      if (refusals <= 0 || (this.#keys.get(name) ?? region.key) !== region.key) continue;
+      this.inUse.set(name, refusals - 1);
       throw new ServingError('SHM_REGION_EXISTS', 'in use');
     }
     if (this.regions.has(region.name)) throw new ServingError('SHM_REGION_EXISTS', 'already in manager');
+    if ([...this.regions.values()].some(({ key }) => key === region.key)) {
+      throw new ServingError('SHM_REGION_EXISTS', 'the key is registered under another name');
+    }
     this.regions.set(region.name, region);
+    this.#keys.set(region.name, region.key);
     // A caller that gives up hears nothing of it; the server has registered all the same.
     options.signal?.throwIfAborted();
   }
@@ -51,7 +57,9 @@ export class FakeShmServer implements InferenceClient {
     }
     if (name === '') this.regions.clear();
     if (this.unregisterFails !== undefined) throw this.unregisterFails;
-    if (this.refusesToUnregister && (this.inUse.get(name) ?? 0) > 0) {
+    const refusals = this.inUse.get(name) ?? 0;
+    if (this.refusesToUnregister && refusals > 0) {
+      this.inUse.set(name, refusals - 1);
       throw new ServingError('SHM_REGION_EXISTS', 'currently in use');
     }
     this.regions.delete(name);

@@ -30,20 +30,21 @@ const rangeOf = (request: InferRequest) => {
 class HangingServer extends FakeShmServer {
   hangs = false;
   answered = 0;
-  #late: { readonly output: RegionRange; readonly vectors: Uint8Array } | undefined;
+  #late: { readonly output: RegionRange; readonly key: string; readonly vectors: Uint8Array } | undefined;
 
   override async infer(request: InferRequest, { timeoutMs }: CallOptions): Promise<InferResponse> {
     const { input, output } = rangeOf(request);
-    if (!this.regions.has(input.region)) throw new ServingError('SHM_REGION_UNKNOWN', 'unknown region');
-    const vectors = Buffer.concat(decodeTexts(this.#read(input), 'ARGUMENT_INVALID').map(vectorOf));
+    const key = this.regions.get(input.region)?.key;
+    if (key === undefined) throw new ServingError('SHM_REGION_UNKNOWN', 'unknown region');
+    const vectors = Buffer.concat(decodeTexts(this.#read(key, input), 'ARGUMENT_INVALID').map(vectorOf));
     if (this.hangs) {
-      this.#late = { output, vectors };
+      this.#late = { output, key, vectors };
       this.inUse.set(input.region, Number.POSITIVE_INFINITY);
       await sleep(timeoutMs);
       throw new ServingError('INFERENCE_DEADLINE', 'no answer in time');
     }
-    this.#write(output, vectors);
-    if (this.#late !== undefined) this.#write(this.#late.output, this.#late.vectors);
+    this.#write(key, output, vectors);
+    if (this.#late !== undefined) this.#write(this.#late.key, this.#late.output, this.#late.vectors);
     this.answered++;
     const shape = [1, contract.dims];
     return {
@@ -57,17 +58,17 @@ class HangingServer extends FakeShmServer {
   hungOneEnds(): void {
     const late = this.#late;
     if (late === undefined) return;
-    this.#write(late.output, late.vectors);
+    this.#write(late.key, late.output, late.vectors);
     this.#late = undefined;
     this.inUse.clear();
   }
 
-  #read({ region, offset, byteSize }: RegionRange): Buffer {
-    return readFileSync(`/dev/shm/${region}`).subarray(offset, offset + byteSize);
+  #read(key: string, { offset, byteSize }: RegionRange): Buffer {
+    return readFileSync(`/dev/shm${key}`).subarray(offset, offset + byteSize);
   }
 
-  #write({ region, offset }: RegionRange, bytes: Uint8Array): void {
-    const file = openSync(`/dev/shm/${region}`, 'r+');
+  #write(key: string, { offset }: RegionRange, bytes: Uint8Array): void {
+    const file = openSync(`/dev/shm${key}`, 'r+');
     writeSync(file, bytes, 0, bytes.byteLength, offset);
     closeSync(file);
   }
@@ -88,6 +89,9 @@ async function open(server: HangingServer, onRefused: (refusal: Refusal) => void
     memory,
     inline: inline.transport,
     onRefused,
+    onReturned: () => {},
+    whileInUse: 'wait',
+    askAgainMs: 60_000,
   });
   return { transport, pool: memory.pool, inlineCalls: inline.calls };
 }

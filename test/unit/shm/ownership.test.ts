@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
 import { claimIncarnation, type Incarnation } from '../../../src/shm/ownership.ts';
-import { ownerFileName, randomNonce, regionName } from '../../../src/shm/region-name.ts';
+import { ownerFileName, randomNonce, regionName, registrationName } from '../../../src/shm/region-name.ts';
 import { sweepDead, sweepRegistrations } from '../../../src/shm/sweep.ts';
 import { FakeShmServer } from '../../support/shm/fake-shm-server.ts';
 
@@ -116,7 +116,8 @@ describe('sweepDead', () => {
     const server = new FakeShmServer();
     const other = await leaveDead('w-1');
     const dead = [await leaveDead('w'), await leaveDead('w', ['region'])];
-    const names = dead.map((nonce) => regionName('w', nonce));
+    const again = registrationName(regionName('w', dead[0]!), 7);
+    const names = [...dead.map((nonce) => regionName('w', nonce)), again];
     registered(server, ...names, regionName('w-1', other), 'somebody-elses');
     const report = await sweepDead(server, { basePath, workerId: 'w', dead }, TIMEOUT_MS);
     expect(report).toMatchObject({ registrations: names, left: [] });
@@ -152,7 +153,7 @@ describe('sweepRegistrations', () => {
   it('unregisters what the server still holds of our worker id, except ours', async () => {
     const server = new FakeShmServer();
     const own = regionName('w', randomNonce());
-    const gone = regionName('w', randomNonce());
+    const gone = registrationName(regionName('w', randomNonce()), 3);
     const kept = [own, regionName('w-1', randomNonce()), 'rag-w-other', ''];
     registered(server, ...kept, gone);
     expect(await sweepRegistrations(server, 'w', own, TIMEOUT_MS)).toEqual({

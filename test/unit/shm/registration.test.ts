@@ -32,7 +32,8 @@ describe('Registration', () => {
     expect(modes).toEqual(Array(8).fill({ mode: 'shared-memory' }));
     // A ninth that was slow to hear of it.
     await registration.ensureRegistered(seen);
-    expect(server.calls).toEqual([`register ${region.name}`]);
+    expect(server.calls).toEqual([`unregister ${region.name}`, `register ${region.name}.2`]);
+    expect(registration.regionName).toBe(`${region.name}.2`);
     expect(onReregistered).toHaveBeenCalledTimes(1);
     expect(registration.epoch).toBe(2);
   });
@@ -45,7 +46,37 @@ describe('Registration', () => {
       server.restart();
     }
     await registration.ensureRegistered(registration.epoch);
-    expect([...server.regions.keys()]).toEqual([region.name]);
+    expect([...server.regions.keys()]).toEqual([`${region.name}.4`]);
+  });
+
+  it('each registration has a name of its own and leaves no other: a request that comes late names one that is gone (T17)', async () => {
+    const server = new FakeShmServer();
+    const { registration } = registrationWith(server);
+    const names = new Set<string>();
+    for (let round = 0; round < 5; round++) {
+      await registration.ensureRegistered(registration.epoch);
+      names.add(registration.regionName);
+      expect([...server.regions.values()]).toEqual([{ ...region, name: registration.regionName }]);
+    }
+    expect(names.size).toBe(5);
+  });
+
+  it('a registration that was heard and not answered leaves nothing behind', async () => {
+    const server = new FakeShmServer();
+    const { registration } = registrationWith(server);
+    const register = server.registerSharedMemory.bind(server);
+    server.registerSharedMemory = async (...call) => {
+      await register(...call);
+      throw new ServingError('INFERENCE_DEADLINE', 'heard and not answered');
+    };
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await expect(registration.ensureRegistered(0)).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
+    }
+    server.registerSharedMemory = register;
+    await registration.ensureRegistered(0);
+    expect([...server.regions.keys()]).toEqual([registration.regionName]);
+    await registration.close();
+    expect(server.regions.size).toBe(0);
   });
 
   it.for([false, true])(
@@ -67,14 +98,14 @@ describe('Registration', () => {
     server.refusesToUnregister = true;
     const { registration } = registrationWith(server);
     await registration.ensureRegistered(0);
-    server.inUse.set(region.name, 1);
+    server.inUse.set(region.name, Number.POSITIVE_INFINITY);
     setTimeout(() => server.inUse.clear(), 150);
     expect(await registration.close()).toBeUndefined();
     expect(server.regions.size).toBe(0);
 
     const another = registrationWith(server).registration;
     await another.ensureRegistered(0);
-    server.inUse.set(region.name, 1);
+    server.inUse.set(region.name, Number.POSITIVE_INFINITY);
     expect(await another.close()).toMatchObject({ code: 'SHM_REGION_EXISTS' });
   });
 
