@@ -5,7 +5,7 @@
  * one; only the last winner is written at all, because a multi-row upsert must not hold a key twice.
  */
 import type { Deletion } from '../records/chunk.ts';
-import { isNewerRevision, type Revision } from './revision.ts';
+import { isNewerRevision, isSamePartition, type Revision } from './revision.ts';
 import type { RowOutcome, SinkRow } from './sink.ts';
 
 export type WritePlan = {
@@ -16,10 +16,15 @@ export type WritePlan = {
   readonly outcomes: readonly RowOutcome[];
 };
 
-/** `stored`: revision by chunk id of those rows that the store holds. */
-export function planWrite(rows: readonly SinkRow[], stored: ReadonlyMap<string, Revision>): WritePlan {
+/** `stored`: revision by chunk id of those rows that the store holds. `isDeleted`: a tombstone keeps this row out. */
+export function planWrite(
+  rows: readonly SinkRow[],
+  stored: ReadonlyMap<string, Revision>,
+  isDeleted: (row: SinkRow) => boolean,
+): WritePlan {
   const winnerAt = new Map<string, number>();
   const outcomes: RowOutcome[] = rows.map((row, index) => {
+    if (isDeleted(row)) return { kind: 'superseded' };
     const earlier = winnerAt.get(row.chunkId);
     const current = earlier === undefined ? stored.get(row.chunkId) : rows[earlier];
     if (current !== undefined && !isNewerRevision(row, current)) return { kind: 'superseded' };
@@ -42,16 +47,40 @@ export type StoredKey = Revision & { readonly chunkId: string; readonly document
 export type RemovalPlan = { readonly chunkIds: readonly string[]; readonly outcomes: readonly RowOutcome[] };
 
 /**
- * A tombstone is a revision like any other: it leaves alone what was written by a later message of its partition, so
+ * A tombstone is a revision without a version: it leaves alone what was written by a later message of its partition, so
  * that reading the log again cannot delete what came after. `superseded` when it found rows and may delete none.
+ *
+ * Rows of another partition it deletes, because it comes later, but only the first time (`isRepeated`): what such a row
+ * says now was written after the deletion. A chunk's deletion is keyed by the chunk and often in another partition than
+ * its document, so this is what keeps a redelivered one from deleting a chunk that was made anew.
  */
-export function planRemoval(deletions: readonly Deletion[], stored: readonly StoredKey[]): RemovalPlan {
+export function planRemoval(
+  deletions: readonly Deletion[],
+  stored: readonly StoredKey[],
+  isRepeated: (deletion: Deletion) => boolean,
+): RemovalPlan {
+  const byId = { chunk: groupBy(stored, 'chunkId'), document: groupBy(stored, 'documentId') };
   const doomed = new Set<string>();
   const outcomes = deletions.map((deletion): RowOutcome => {
-    const named = stored.filter((key) => (deletion.scope === 'chunk' ? key.chunkId : key.documentId) === deletion.id);
-    const older = named.filter((key) => isNewerRevision({ version: undefined, source: deletion.source }, key));
+    const named = byId[deletion.scope].get(deletion.id) ?? [];
+    const repeated = isRepeated(deletion);
+    const older = named.filter(
+      (key) =>
+        isNewerRevision({ version: undefined, source: deletion.source }, key) &&
+        (!repeated || isSamePartition(deletion.source, key.source)),
+    );
     for (const key of older) doomed.add(key.chunkId);
     return { kind: named.length > 0 && older.length === 0 ? 'superseded' : 'stored' };
   });
   return { chunkIds: [...doomed], outcomes };
+}
+
+function groupBy(keys: readonly StoredKey[], field: 'chunkId' | 'documentId'): Map<string, StoredKey[]> {
+  const groups = new Map<string, StoredKey[]>();
+  for (const key of keys) {
+    const group = groups.get(key[field]);
+    if (group === undefined) groups.set(key[field], [key]);
+    else group.push(key);
+  }
+  return groups;
 }

@@ -2,32 +2,17 @@
  * Sink name → sink. A store's library is loaded only when its sink is chosen: LanceDB alone brings 100 MB of native code.
  */
 import type { Clock } from '../clock.ts';
-import { ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LanceDbSinkOptions } from './lancedb/options.ts';
+import type { MemorySinkOptions } from './memory/sink.ts';
 import type { RedisSinkOptions } from './redis/options.ts';
 import type { Sink } from './sink.ts';
 
-export const sinkNames = ['lancedb', 'redis', 'memory'] as const;
-export type SinkName = (typeof sinkNames)[number];
-
-/** A sink and its own options. `memory` keeps rows until the process ends: for tests and benchmarks only. */
+/** A sink, named as in the setting RAG_SERVING_SINK, and its own options. `memory` keeps rows until the process ends: for tests and benchmarks only. */
 export type SinkChoice =
   | { readonly name: 'lancedb'; readonly options: LanceDbSinkOptions }
   | { readonly name: 'redis'; readonly options: RedisSinkOptions }
-  | { readonly name: 'memory' };
-
-export function isSinkName(name: string): name is SinkName {
-  return (sinkNames as readonly string[]).includes(name);
-}
-
-/** A name from outside; CONFIG_INVALID lists the known ones. */
-export function sinkNamed(name: string): SinkName {
-  if (isSinkName(name)) return name;
-  throw new ServingError('CONFIG_INVALID', `RAG_SERVING_SINK is none of ${sinkNames.join(', ')}`, {
-    details: { length: name.length },
-  });
-}
+  | { readonly name: 'memory'; readonly options?: MemorySinkOptions };
 
 /** Makes the sink and connects to nothing: `open` does. */
 export async function createSink(choice: SinkChoice, log: Log, clock: Clock): Promise<Sink> {
@@ -39,11 +24,11 @@ export async function createSink(choice: SinkChoice, log: Log, clock: Clock): Pr
     }
     case 'redis': {
       const { RedisSink } = await import('./redis/sink.ts');
-      return new RedisSink(choice.options, sinkLog);
+      return new RedisSink(choice.options, sinkLog, clock);
     }
     case 'memory': {
       const { MemorySink } = await import('./memory/sink.ts');
-      return new MemorySink();
+      return new MemorySink(choice.options ?? {}, clock);
     }
   }
 }

@@ -12,7 +12,10 @@ export function isNewerRevision(incoming: Revision, stored: Revision): boolean {
   if (incoming.version !== undefined && stored.version !== undefined && incoming.version !== stored.version) {
     return incoming.version > stored.version;
   }
-  const samePartition =
-    incoming.source.topic === stored.source.topic && incoming.source.partition === stored.source.partition;
-  return samePartition ? incoming.source.offset >= stored.source.offset : true;
+  return isSamePartition(incoming.source, stored.source) ? incoming.source.offset >= stored.source.offset : true;
+}
+
+/** Only within one partition do offsets say which came first. */
+export function isSamePartition(a: SourcePosition, b: SourcePosition): boolean {
+  return a.topic === b.topic && a.partition === b.partition;
 }

@@ -3,11 +3,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import { itKeepsTheNewestRevision } from './sink-contract-revisions.ts';
+import { itRemembersDeletions, itRemembersDeletionsOverAClose } from './sink-contract-tombstones.ts';
 import { contractOf, DIMS, deletionOf, rowOf, vectorOf } from './sink-rows.ts';
+
+export type SinkHarnessOptions = {
+  readonly allowMixedFingerprints?: boolean;
+  readonly tombstoneRetentionMs?: number;
+};
 
 export type SinkHarness = {
   /** A sink on the named collection, not open yet; the same name again is the same collection. */
-  readonly create: (collection: string, options?: { readonly allowMixedFingerprints?: boolean }) => Promise<Sink>;
+  readonly create: (collection: string, options?: SinkHarnessOptions) => Promise<Sink>;
   /** False for a sink that keeps nothing beyond its own life. */
   readonly durable: boolean;
 };
@@ -19,8 +25,12 @@ export function freshCollection(): string {
 }
 
 export function describeSinkContract(name: string, harness: SinkHarness): void {
-  async function open(contract: VectorContract = contractOf(), collection = freshCollection()): Promise<Sink> {
-    const sink = await harness.create(collection);
+  async function open(
+    contract: VectorContract = contractOf(),
+    collection = freshCollection(),
+    options: SinkHarnessOptions = {},
+  ): Promise<Sink> {
+    const sink = await harness.create(collection, options);
     onTestFinished(() => sink.close());
     await sink.open(contract);
     return sink;
@@ -71,6 +81,7 @@ export function describeSinkContract(name: string, harness: SinkHarness): void {
     });
 
     itKeepsTheNewestRevision(() => open());
+    itRemembersDeletions((options) => open(contractOf(), freshCollection(), options));
 
     const patterns = [0x3c00, 0xbc00, 0x0001, 0x03ff, 0x0400, 0x3555, 0x7bff, 0x8000];
     it('stores FP16 bit for bit, little-endian (S05)', async () => {
@@ -186,6 +197,12 @@ export function describeSinkContract(name: string, harness: SinkHarness): void {
   });
 
   describe.runIf(harness.durable)(`${name} keeps its collection`, () => {
+    const kept = freshCollection();
+    itRemembersDeletionsOverAClose(async (before) => {
+      await before?.close();
+      return open(contractOf(), kept);
+    });
+
     it('and its rows over a close', async () => {
       const collection = freshCollection();
       const first = await open(contractOf(), collection);

@@ -5,5 +5,10 @@ import { describeSinkContract } from './sink-contract.ts';
 
 describeSinkContract('memory', {
   durable: false,
-  create: () => createSink({ name: 'memory' }, silentLog, systemClock),
+  create: (_, { tombstoneRetentionMs } = {}) =>
+    createSink(
+      { name: 'memory', options: tombstoneRetentionMs === undefined ? {} : { tombstoneRetentionMs } },
+      silentLog,
+      systemClock,
+    ),
 });

@@ -14,10 +14,18 @@ const WAIT_MS = 1_000;
 const LOG_EVERY = 10;
 
 export function sinkChoice(config: SinkConfig): SinkChoice {
-  const allowMixedFingerprints = config.kind !== 'memory' && config.allowMixedFingerprints;
+  const { tombstoneRetentionMs } = config;
   switch (config.kind) {
     case 'lancedb':
-      return { name: 'lancedb', options: { uri: config.path, table: config.table, allowMixedFingerprints } };
+      return {
+        name: 'lancedb',
+        options: {
+          uri: config.path,
+          table: config.table,
+          tombstoneRetentionMs,
+          allowMixedFingerprints: config.allowMixedFingerprints,
+        },
+      };
     case 'redis': {
       const { ca } = loadTlsMaterial({ caPath: config.caPath, certPath: undefined, keyPath: undefined });
       return {
@@ -25,14 +33,15 @@ export function sinkChoice(config: SinkConfig): SinkChoice {
         options: {
           url: config.url.reveal(),
           keyPrefix: config.keyPrefix,
-          allowMixedFingerprints,
+          tombstoneRetentionMs,
+          allowMixedFingerprints: config.allowMixedFingerprints,
           ...(config.vectorDtype === undefined ? {} : { storedDtype: config.vectorDtype }),
           ...(ca === undefined ? {} : { tlsCa: ca }),
         },
       };
     }
     case 'memory':
-      return { name: 'memory' };
+      return { name: 'memory', options: { tombstoneRetentionMs } };
   }
 }
 

@@ -2,7 +2,7 @@
 import { redisUrl } from '../address-types.ts';
 import type { EnvReader } from '../env-reader.ts';
 import { path } from '../file-types.ts';
-import { boolean, choice, text } from '../leaf-types.ts';
+import { boolean, choice, integer, text } from '../leaf-types.ts';
 import type { Secret } from '../secret.ts';
 import { always, unset } from '../setting.ts';
 
@@ -14,6 +14,14 @@ export const sinkSettings = {
     doc: 'Vector store. lancedb is embedded and needs no server; memory forgets everything and is for tests and benchmarks.',
   }),
   storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
+  tombstoneRetentionMs: integer(
+    'RAG_SERVING_TOMBSTONE_RETENTION_MS',
+    always(604_800_000),
+    { min: 60_000, max: 31_536_000_000 },
+    {
+      doc: 'How long the store remembers a deletion, so that an older write that arrives late stays out. Longer than any write can be late: retries, and workers that were frozen.',
+    },
+  ),
   lancedbPath: path('RAG_SERVING_LANCEDB_PATH', always('./data/lancedb'), {
     doc: 'Folder (or object-store URI) of the LanceDB database. One worker writes to one folder.',
   }),
@@ -52,6 +60,7 @@ export type RedisSinkConfig = {
   readonly keyPrefix: string;
   readonly vectorDtype: (typeof vectorDtypes)[number] | undefined;
   readonly storeText: boolean;
+  readonly tombstoneRetentionMs: number;
   readonly allowMixedFingerprints: boolean;
 };
 
@@ -60,17 +69,23 @@ export type LancedbSinkConfig = {
   readonly path: string;
   readonly table: string;
   readonly storeText: boolean;
+  readonly tombstoneRetentionMs: number;
   readonly allowMixedFingerprints: boolean;
 };
 
-export type MemorySinkConfig = { readonly kind: 'memory'; readonly storeText: boolean };
+export type MemorySinkConfig = {
+  readonly kind: 'memory';
+  readonly storeText: boolean;
+  readonly tombstoneRetentionMs: number;
+};
 
 export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | MemorySinkConfig;
 
 export function readSink(read: EnvReader): SinkConfig {
   const all = sinkSettings;
   const value = read.section(all);
-  const { storeText, allowMixedFingerprints } = value;
+  const { storeText, tombstoneRetentionMs, allowMixedFingerprints } = value;
+  const common = { storeText, tombstoneRetentionMs };
   const usesTls = /^rediss:/i.test(value.redisUrl.reveal());
   read.rule(
     value.redisCaPath === undefined || usesTls,
@@ -86,7 +101,13 @@ export function readSink(read: EnvReader): SinkConfig {
   }
   switch (value.kind) {
     case 'lancedb':
-      return { kind: 'lancedb', path: value.lancedbPath, table: value.lancedbTable, storeText, allowMixedFingerprints };
+      return {
+        kind: 'lancedb',
+        path: value.lancedbPath,
+        table: value.lancedbTable,
+        ...common,
+        allowMixedFingerprints,
+      };
     case 'redis':
       return {
         kind: 'redis',
@@ -94,10 +115,10 @@ export function readSink(read: EnvReader): SinkConfig {
         caPath: value.redisCaPath,
         keyPrefix: value.redisKeyPrefix,
         vectorDtype: value.redisVectorDtype,
-        storeText,
+        ...common,
         allowMixedFingerprints,
       };
     case 'memory':
-      return { kind: 'memory', storeText };
+      return { kind: 'memory', ...common };
   }
 }

@@ -1,5 +1,6 @@
 /** What the LanceDB sink can be told, with its defaults; checked before anything is opened. */
 import { ServingError } from '../../errors.ts';
+import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS } from '../tombstones.ts';
 
 export type LanceDbSinkOptions = {
   /** Folder, or an address that LanceDB knows (`s3://bucket/path`). RAG_SERVING_LANCEDB_PATH */
@@ -15,6 +16,8 @@ export type LanceDbSinkOptions = {
   readonly compactAfterCommits?: number;
   /** Versions older than this are removed at compaction; a reader may look at one for so long. */
   readonly keepVersionsMs?: number;
+  /** How long a deletion is remembered. RAG_SERVING_TOMBSTONE_RETENTION_MS */
+  readonly tombstoneRetentionMs?: number;
   /** Most memory that pages of the key index take. LanceDB's own default is 6 GB. */
   readonly indexCacheBytes?: number;
   /** Most memory that metadata of files and versions take. LanceDB's own default is 1 GB. */
@@ -38,6 +41,8 @@ export function resolveLanceDbOptions(options: LanceDbSinkOptions): ResolvedLanc
       `RAG_SERVING_LANCEDB_TABLE has ${options.table.length} characters; it must be 1 to 200 letters, digits, "_", "-" or "."`,
     );
   }
+  const tombstoneRetentionMs = options.tombstoneRetentionMs ?? DEFAULT_TOMBSTONE_RETENTION_MS;
+  checkTombstoneRetention(tombstoneRetentionMs);
   return {
     maxGroupRows: 2_048,
     compactAfterCommits: 32,
@@ -48,6 +53,7 @@ export function resolveLanceDbOptions(options: LanceDbSinkOptions): ResolvedLanc
     closeTimeoutMs: 5_000,
     allowMixedFingerprints: false,
     ...options,
+    tombstoneRetentionMs,
     uri: options.uri.trim(),
   };
 }

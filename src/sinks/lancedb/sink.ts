@@ -19,16 +19,19 @@ import { checkQuery } from '../similarity.ts';
 import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { translateLanceDbError } from './errors.ts';
 import { prepareFolder } from './folder.ts';
-import { type LanceDbLibrary, loadLanceDb } from './library.ts';
+import { loadLanceDb } from './library.ts';
 import { isLocal, type LanceDbSinkOptions, type ResolvedLanceDbOptions, resolveLanceDbOptions } from './options.ts';
 import { arrowToHits, arrowToRows, HIT_COLUMNS } from './rows.ts';
 import { KEY_COLUMN, missingColumns, storedContract, tableSchema } from './schema.ts';
 import { isIn, slices } from './sql.ts';
 import { IDS_PER_FILTER, TableWriter } from './table-writer.ts';
+import { ensureKeyIndex, openOrCreate } from './tables.ts';
+import { TombstoneTable } from './tombstone-table.ts';
 
 type Opened = {
   readonly connection: Connection;
   readonly table: Table;
+  readonly tombstones: TombstoneTable;
   readonly writer: TableWriter;
   readonly contract: VectorContract;
 };
@@ -70,8 +73,16 @@ export class LanceDbSink implements Sink {
       const table = await openOrCreate(connection, this.#options.table, schema);
       this.#checkTable(await table.schema(), schema, contract);
       await ensureKeyIndex(lancedb, table);
+      const tombstones = await TombstoneTable.open(
+        {
+          ...{ connection, arrow, where: this.#where, chunkTable: this.#options.table },
+          retentionMs: this.#options.tombstoneRetentionMs,
+        },
+        this.#clock.wallMs(),
+      );
       const writer = await TableWriter.start({
         table,
+        tombstones,
         arrow,
         schema,
         contract,
@@ -80,7 +91,7 @@ export class LanceDbSink implements Sink {
         log: this.#log,
         clock: this.#clock,
       });
-      this.#opened = { connection, table, writer, contract };
+      this.#opened = { connection, table, tombstones, writer, contract };
     } catch (error) {
       connection?.close();
       throw translateLanceDbError(error, 'opening LanceDB', this.#where);
@@ -154,6 +165,7 @@ export class LanceDbSink implements Sink {
       this.#log.warn('LanceDB closed with writes under way', { err: error });
     }
     opened.table.close();
+    opened.tombstones.close();
     opened.connection.close();
   }
 
@@ -186,23 +198,4 @@ export class LanceDbSink implements Sink {
     const mismatch = contractMismatch(stored, contract, name, this.#options.allowMixedFingerprints);
     if (mismatch !== undefined) throw mismatch;
   }
-}
-
-/** LanceDB's own "create unless it is there" also refuses a table whose metadata differ, before we could say what differs. */
-async function openOrCreate(connection: Connection, name: string, schema: Schema): Promise<Table> {
-  if ((await connection.tableNames({ limit: 1_000_000 })).includes(name)) return connection.openTable(name);
-  try {
-    return await connection.createEmptyTable(name, schema);
-  } catch (error) {
-    // Another worker may have made it in between.
-    return connection.openTable(name).catch(() => Promise.reject(error));
-  }
-}
-
-/** Without an index each write would scan all ids: a price that grows with the table. */
-async function ensureKeyIndex(lancedb: LanceDbLibrary, table: Table): Promise<void> {
-  const indexed = (await table.listIndices()).some(
-    (index) => index.columns.length === 1 && index.columns[0] === KEY_COLUMN,
-  );
-  if (!indexed) await table.createIndex(KEY_COLUMN, { config: lancedb.Index.btree() });
 }

@@ -5,14 +5,15 @@
  * writes the table, so each commit is checked to be the successor of our last one. With two writers LanceDB would
  * silently store a key twice; here the commit of a stranger ends in a fatal error that says so.
  */
-import type { Table } from '@lancedb/lancedb';
-import type { Schema } from 'apache-arrow';
+import type { MergeResult, Table } from '@lancedb/lancedb';
+import type { Table as ArrowTable, Schema } from 'apache-arrow';
 import type { Clock } from '../../clock.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { planRemoval, planWrite, type StoredKey } from '../plan.ts';
+import { isNewerRevision, type Revision } from '../revision.ts';
 import type { RowOutcome, SinkRow } from '../sink.ts';
 import { type CompactionState, isCompactionDue } from './compaction.ts';
 import { translateLanceDbError } from './errors.ts';
@@ -21,13 +22,18 @@ import type { ResolvedLanceDbOptions } from './options.ts';
 import { WriterQueue } from './queue.ts';
 import { arrowToKeys, REVISION_COLUMNS, rowsToArrow } from './rows.ts';
 import { KEY_COLUMN } from './schema.ts';
-import { isIn, slices } from './sql.ts';
+import { IS_NEWER_IN_MERGE, isIn, slices } from './sql.ts';
+import type { TombstoneTable } from './tombstone-table.ts';
 
 /** Ids of one filter: longer lists cost more to parse than they save in round trips. */
 export const IDS_PER_FILTER = 2_048;
 
+/** No chunk has an empty id. */
+const NO_CHUNK = '';
+
 export type TableWriterParts = {
   readonly table: Table;
+  readonly tombstones: TombstoneTable;
   readonly arrow: ArrowLibrary;
   readonly schema: Schema;
   readonly contract: VectorContract;
@@ -41,8 +47,10 @@ export type TableWriterParts = {
 export class TableWriter {
   readonly #parts: TableWriterParts;
   readonly #queue: WriterQueue<SinkRow, RowOutcome>;
-  /** Version of our last commit; undefined when a commit of ours ended without an answer. */
+  /** Version of our last commit; undefined after a compaction that failed, which may have made any number of them. */
   #version: number | undefined;
+  /** A commit of ours ended without an answer: it may have happened. */
+  #mayBeOneAhead = false;
   /** Once another writer was seen, nothing here can be trusted: every later call fails alike. */
   #stranger: ServingError | undefined;
   #compaction: CompactionState;
@@ -66,16 +74,11 @@ export class TableWriter {
   }
 
   remove(deletions: readonly Deletion[]): Promise<readonly RowOutcome[]> {
-    return this.#queue.alone(() =>
-      this.#commit('deletion', async () => {
-        const stored = await this.#keysNamedBy(deletions);
-        const plan = planRemoval(deletions, stored);
-        for (const ids of slices(plan.chunkIds, IDS_PER_FILTER)) {
-          this.#advance((await this.#parts.table.delete(isIn(KEY_COLUMN, ids))).version);
-        }
-        return plan.outcomes;
-      }),
-    );
+    return this.#queue.alone(async () => {
+      const outcomes = await this.#commit('deletion', () => this.#removeAndRemember(deletions));
+      this.#compactIfDue();
+      return outcomes;
+    });
   }
 
   /** Resolves when all that was queued is done. */
@@ -83,40 +86,73 @@ export class TableWriter {
     return this.#queue.idle();
   }
 
+  async #removeAndRemember(deletions: readonly Deletion[]): Promise<readonly RowOutcome[]> {
+    const { table, tombstones, clock } = this.#parts;
+    const nowMs = clock.wallMs();
+    const isRepeated = (deletion: Deletion) => tombstones.known.repeats(deletion, nowMs);
+    const plan = planRemoval(deletions, await this.#keysNamedBy(deletions), isRepeated);
+    const fresh = deletions.filter((deletion) => !isRepeated(deletion));
+    if (fresh.length === 0 && plan.chunkIds.length === 0) return plan.outcomes;
+    // Also with no row to delete: this commit is what tells a second writer, who would not know the tombstone, to stop.
+    const chunkIds = plan.chunkIds.length === 0 ? [NO_CHUNK] : plan.chunkIds;
+    for (const ids of slices(chunkIds, IDS_PER_FILTER)) {
+      this.#advance((await table.delete(isIn(KEY_COLUMN, ids))).version);
+    }
+    await tombstones.record(fresh, nowMs);
+    return plan.outcomes;
+  }
+
   async #writeGroup(rows: readonly SinkRow[]): Promise<readonly RowOutcome[]> {
-    const { table, arrow, schema, contract } = this.#parts;
+    const { table, tombstones, arrow, schema, contract, clock } = this.#parts;
     const outcomes = await this.#commit('write', async () => {
       const ids = [...new Set(rows.map((row) => row.chunkId))];
       const stored = new Map<string, StoredKey>();
       for (const slice of slices(ids, IDS_PER_FILTER)) {
         for (const key of await this.#keys(isIn(KEY_COLUMN, slice))) stored.set(key.chunkId, key);
       }
-      const plan = planWrite(rows, stored);
+      const nowMs = clock.wallMs();
+      const plan = planWrite(rows, stored, (row) => tombstones.known.covers(row, nowMs));
       if (plan.winners.length === 0) return plan.outcomes;
       const data = rowsToArrow(arrow, schema, plan.winners, contract);
       // Appending is a third of the price of a merge, and most rows of an ingestion are new.
-      const committed = plan.replaces
-        ? await table.mergeInsert(KEY_COLUMN).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(data)
-        : await table.add(data);
-      this.#advance(committed.version);
+      const { version } = plan.replaces ? await this.#merge(plan.winners, stored, data) : await table.add(data);
+      this.#advance(version);
       return plan.outcomes;
     });
     this.#compactIfDue();
     return outcomes;
   }
 
+  /** Replaces on a condition, so that a newer row that a stranger wrote since we read stays; `#advance` then notices him. */
+  #merge(winners: readonly SinkRow[], stored: ReadonlyMap<string, Revision>, data: ArrowTable): Promise<MergeResult> {
+    // Within one call a row may have won over one of another partition that won over the stored one.
+    const allDirect = winners.every((row) => {
+      const current = stored.get(row.chunkId);
+      return current === undefined || isNewerRevision(row, current);
+    });
+    const merge = this.#parts.table.mergeInsert(KEY_COLUMN);
+    const matched = allDirect ? merge.whenMatchedUpdateAll({ where: IS_NEWER_IN_MERGE }) : merge.whenMatchedUpdateAll();
+    return matched.whenNotMatchedInsertAll().execute(data);
+  }
+
   async #commit<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (this.#stranger !== undefined) throw this.#stranger;
     try {
-      const version = await this.#parts.table.version();
-      if (this.#version !== undefined && version !== this.#version) this.#refuseStranger(version);
-      this.#version = version;
+      await this.#checkVersion();
       return await work();
     } catch (error) {
-      // Whether the commit happened is unknown: the next one starts from whatever version it finds.
-      this.#version = undefined;
+      // Commits that were answered have been counted, so at most the one that failed is in doubt.
+      this.#mayBeOneAhead = true;
       throw translateLanceDbError(error, `LanceDB ${what}`, this.#parts.where);
     }
+  }
+
+  async #checkVersion(): Promise<void> {
+    const found = await this.#parts.table.version();
+    const expected = this.#version ?? found;
+    if (found !== expected && !(this.#mayBeOneAhead && found === expected + 1)) this.#refuseStranger(found);
+    this.#version = found;
+    this.#mayBeOneAhead = false;
   }
 
   #advance(version: number): void {
@@ -163,11 +199,14 @@ export class TableWriter {
 
   /** A failed compaction loses nothing: it is tried again after as many commits. */
   async #compact(): Promise<void> {
-    const { table, options, clock, log, where } = this.#parts;
+    const { table, tombstones, options, clock, log, where } = this.#parts;
     const startedAtMs = clock.monotonicMs();
+    const cleanupOlderThan = new Date(clock.wallMs() - options.keepVersionsMs);
     try {
-      await table.optimize({ cleanupOlderThan: new Date(clock.wallMs() - options.keepVersionsMs) });
+      await this.#checkVersion();
+      await table.optimize({ cleanupOlderThan });
       this.#version = await table.version();
+      await tombstones.compact(clock.wallMs(), cleanupOlderThan);
     } catch (error) {
       this.#version = undefined;
       log.warn('compaction failed', { err: translateLanceDbError(error, 'LanceDB compaction', where) });

@@ -3,6 +3,7 @@
  *
  * Not durable: `stored` means held until the process ends. A worker that commits offsets on its word loses chunks at exit.
  */
+import type { Clock } from '../../clock.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
@@ -11,12 +12,23 @@ import { planRemoval, planWrite } from '../plan.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
 import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS, Tombstones } from '../tombstones.ts';
+
+export type MemorySinkOptions = { readonly tombstoneRetentionMs?: number };
 
 export class MemorySink implements Sink {
   readonly name = 'memory';
   readonly #rows = new Map<string, StoredRow>();
+  readonly #tombstones: Tombstones;
+  readonly #clock: Clock;
   #contract: VectorContract | undefined;
   #closed = false;
+
+  constructor({ tombstoneRetentionMs = DEFAULT_TOMBSTONE_RETENTION_MS }: MemorySinkOptions, clock: Clock) {
+    checkTombstoneRetention(tombstoneRetentionMs);
+    this.#tombstones = new Tombstones(tombstoneRetentionMs);
+    this.#clock = clock;
+  }
 
   async open(contract: VectorContract): Promise<void> {
     this.#contract = contract;
@@ -25,15 +37,21 @@ export class MemorySink implements Sink {
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
     const contract = this.#opened(signal);
     const screened = screenRows(rows, contract);
-    const plan = planWrite(screened.accepted, this.#rows);
+    const nowMs = this.#clock.wallMs();
+    const plan = planWrite(screened.accepted, this.#rows, (row) => this.#tombstones.covers(row, nowMs));
     for (const row of plan.winners) this.#rows.set(row.chunkId, { ...row, fingerprint: contract.fingerprint });
     return screened.complete(plan.outcomes);
   }
 
   async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
     this.#opened(signal);
-    const plan = planRemoval(deletions, [...this.#rows.values()]);
+    const nowMs = this.#clock.wallMs();
+    this.#tombstones.expire(nowMs);
+    const isRepeated = (deletion: Deletion) => this.#tombstones.repeats(deletion, nowMs);
+    const plan = planRemoval(deletions, [...this.#rows.values()], isRepeated);
     for (const id of plan.chunkIds) this.#rows.delete(id);
+    for (const deletion of deletions)
+      if (!isRepeated(deletion)) this.#tombstones.record({ ...deletion, deletedAtMs: nowMs });
     return plan.outcomes;
   }
 

@@ -1,4 +1,5 @@
 /** Key names of one collection: everything it owns begins with its prefix. */
+import type { Deletion } from '../../records/chunk.ts';
 
 export type RedisKeys = {
   readonly prefix: string;
@@ -10,6 +11,8 @@ export type RedisKeys = {
   chunk(id: string): string;
   /** Set of the chunk ids of one document. */
   document(id: string): string;
+  /** Hash of what is remembered of deletions of this id: an offset for each partition. It expires. */
+  tombstone(scope: Deletion['scope'], id: string): string;
 };
 
 export function redisKeys(prefix: string): RedisKeys {
@@ -19,5 +22,6 @@ export function redisKeys(prefix: string): RedisKeys {
     chunkPattern: `${prefix.replace(/[\\*?[\]]/g, '\\$&')}chunk:*`,
     chunk: (id) => `${prefix}chunk:${id}`,
     document: (id) => `${prefix}doc:${id}`,
+    tombstone: (scope, id) => `${prefix}tombstone:${scope}:${id}`,
   };
 }

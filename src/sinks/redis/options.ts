@@ -1,6 +1,7 @@
 /** What the Redis sink can be told, with its defaults; checked before anything is opened. */
 import { ServingError } from '../../errors.ts';
 import type { VectorDtype } from '../../kserve/contract.ts';
+import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS } from '../tombstones.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type RedisSinkOptions = {
@@ -11,6 +12,8 @@ export type RedisSinkOptions = {
   /** Element type of the stored blob: that of the vector index over it. The model's own unless given. */
   readonly storedDtype?: VectorDtype;
   readonly allowMixedFingerprints?: boolean;
+  /** How long a deletion is remembered. RAG_SERVING_TOMBSTONE_RETENTION_MS */
+  readonly tombstoneRetentionMs?: number;
   /** PEM text of the certificate authority of a `rediss://` server, where the system does not know it. */
   readonly tlsCa?: string;
   readonly connectTimeoutMs?: number;
@@ -30,6 +33,8 @@ export function resolveRedisOptions(options: RedisSinkOptions): ResolvedRedisOpt
       `RAG_SERVING_REDIS_KEY_PREFIX has ${rest.keyPrefix.length} characters; 1 to 200 are allowed`,
     );
   }
+  const tombstoneRetentionMs = rest.tombstoneRetentionMs ?? DEFAULT_TOMBSTONE_RETENTION_MS;
+  checkTombstoneRetention(tombstoneRetentionMs);
   return {
     keyPrefix: 'rag:',
     allowMixedFingerprints: false,
@@ -37,6 +42,7 @@ export function resolveRedisOptions(options: RedisSinkOptions): ResolvedRedisOpt
     commandTimeoutMs: 10_000,
     closeTimeoutMs: 2_000,
     ...rest,
+    tombstoneRetentionMs,
     address: parseRedisUrl(url),
   };
 }

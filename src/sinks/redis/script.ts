@@ -20,6 +20,10 @@ local function is_older(version, topic, partition, offset, stored)
   if topic == stored[2] and partition == stored[3] then return less(offset, stored[4]) end
   return false
 end
+-- Offset of the last deletion in this partition of the id that the key stands for; false where there is none.
+local function deleted_at(tombstone, topic, partition)
+  return redis.call('HGET', tombstone, partition .. ':' .. topic)
+end
 `;
 
 /** Fields of a chunk's hash that travel in the header of `writeScript`, in its order. `vector` and `text` come beside it. */
@@ -41,7 +45,8 @@ export const HEADER_FIELDS = [
 ] as const;
 
 /**
- * KEYS chunk, document, meta. ARGV header, vector, text where there is one. 1 stored, 0 superseded.
+ * KEYS chunk, document, meta, tombstone of the chunk, of the document. ARGV header, vector, text where there is one.
+ * 1 stored, 0 superseded.
  * The header is a JSON array of strings, null where the row has no such field: ioredis pays for each argument, so thirty
  * of them would cost more than all the rest.
  */
@@ -63,6 +68,10 @@ if ARGV[3] then
 end
 local stored = redis.call('HMGET', KEYS[1], 'version', 'topic', 'partition', 'offset')
 if stored[2] and is_older(value_of.version or '', value_of.topic, value_of.partition, value_of.offset, stored) then return 0 end
+for at = 4, 5 do
+  local deleted = deleted_at(KEYS[at], value_of.topic, value_of.partition)
+  if deleted and less(value_of.offset, deleted) then return 0 end
+end
 redis.call('SADD', KEYS[2], value_of.chunk_id)
 -- A field that the new revision does not have must not survive from the old one.
 redis.call('DEL', KEYS[1])
@@ -71,38 +80,61 @@ if not stored[2] then redis.call('HINCRBY', KEYS[3], 'rows', 1) end
 return 1
 `);
 
-/** KEYS chunk, meta. ARGV chunk id, topic, partition, offset, key prefix. 1 deleted or not there, 0 superseded. */
-export const removeChunkScript = script(`${GUARD}
+const REMOVAL = `${GUARD}
+local id, topic, partition, offset, prefix, now, retention = unpack(ARGV)
+local known = deleted_at(KEYS[3], topic, partition)
+-- Carried out before: then rows of other partitions came after it.
+local repeated = known and not less(known, offset)
+-- stored = { version, topic, partition, offset }
+local function may_delete(stored)
+  if is_older('', topic, partition, offset, stored) then return false end
+  return not repeated or (topic == stored[2] and partition == stored[3])
+end
+local function remember()
+  if repeated then return end
+  redis.call('HSET', KEYS[3], partition .. ':' .. topic, offset, 'deleted_at', now)
+  redis.call('PEXPIRE', KEYS[3], retention)
+end
+`;
+
+/**
+ * KEYS chunk, meta, tombstone. ARGV id, topic, partition, offset, key prefix, time, retention (ms).
+ * 1 deleted or not there, 0 superseded. What shrinks comes first: a Redis that is full still takes it.
+ */
+export const removeChunkScript = script(`${REMOVAL}
 local stored = redis.call('HMGET', KEYS[1], 'version', 'topic', 'partition', 'offset', 'document_id')
-if not stored[2] then return 1 end
-if is_older('', ARGV[2], ARGV[3], ARGV[4], stored) then return 0 end
-redis.call('SREM', ARGV[5] .. 'doc:' .. stored[5], ARGV[1])
-redis.call('DEL', KEYS[1])
-redis.call('HINCRBY', KEYS[2], 'rows', -1)
-return 1
+local doomed = stored[2] and may_delete(stored)
+if doomed then
+  redis.call('SREM', prefix .. 'doc:' .. stored[5], id)
+  redis.call('DEL', KEYS[1])
+  redis.call('HINCRBY', KEYS[2], 'rows', -1)
+end
+remember()
+return (doomed or not stored[2]) and 1 or 0
 `);
 
-/** KEYS document, meta. ARGV document id, topic, partition, offset, key prefix. 1 deleted or nothing there, 0 all superseded. */
-export const removeDocumentScript = script(`${GUARD}
-local kept, deleted = 0, 0
-for _, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local key = ARGV[5] .. 'chunk:' .. id
-  local stored = redis.call('HMGET', key, 'version', 'topic', 'partition', 'offset', 'document_id')
+/** KEYS document, meta, tombstone. ARGV as above. 1 deleted or nothing there, 0 all superseded. */
+export const removeDocumentScript = script(`${REMOVAL}
+local kept, doomed, strangers = 0, {}, {}
+for _, chunk in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local stored = redis.call('HMGET', prefix .. 'chunk:' .. chunk, 'version', 'topic', 'partition', 'offset', 'document_id')
   -- A chunk that moved to another document stays in the set of its old one until that is deleted.
-  local ours = stored[2] and stored[5] == ARGV[1]
-  if ours and is_older('', ARGV[2], ARGV[3], ARGV[4], stored) then
-    kept = kept + 1
+  if not stored[2] or stored[5] ~= id then
+    strangers[#strangers + 1] = chunk
+  elseif may_delete(stored) then
+    doomed[#doomed + 1] = chunk
   else
-    redis.call('SREM', KEYS[1], id)
-    if ours then
-      redis.call('DEL', key)
-      redis.call('HINCRBY', KEYS[2], 'rows', -1)
-      deleted = deleted + 1
-    end
+    kept = kept + 1
   end
 end
-if kept > 0 and deleted == 0 then return 0 end
-return 1
+for _, chunk in ipairs(strangers) do redis.call('SREM', KEYS[1], chunk) end
+for _, chunk in ipairs(doomed) do
+  redis.call('SREM', KEYS[1], chunk)
+  redis.call('DEL', prefix .. 'chunk:' .. chunk)
+end
+if #doomed > 0 then redis.call('HINCRBY', KEYS[2], 'rows', -#doomed) end
+remember()
+return (kept > 0 and #doomed == 0) and 0 or 1
 `);
 
 /** KEYS meta. ARGV fingerprint, dims, dtype, stored dtype. Claims an empty collection; gives what the collection has, and 1 when it was new. */

@@ -5,6 +5,7 @@
  * (`maxmemory-policy noeviction`) and to keep what it acknowledged (`appendonly yes`). `search` reads every row and is
  * meant for checks; serve queries from a vector index over the field `vector`.
  */
+import type { Clock } from '../../clock.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorContract, VectorDtype } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
@@ -34,13 +35,15 @@ export class RedisSink implements Sink {
   readonly #keys: RedisKeys;
   readonly #connection: RedisConnection;
   readonly #log: Log;
+  readonly #clock: Clock;
   #collection: Collection | undefined;
   /** Scripts loaded and contract checked on this connection; undefined after each reconnect. */
   #prepared: Promise<void> | undefined;
   #everPrepared = false;
   #closed = false;
 
-  constructor(options: RedisSinkOptions, log: Log) {
+  constructor(options: RedisSinkOptions, log: Log, clock: Clock) {
+    this.#clock = clock;
     this.#options = resolveRedisOptions(options);
     this.#keys = redisKeys(this.#options.keyPrefix);
     this.#log = log;
@@ -140,7 +143,10 @@ export class RedisSink implements Sink {
   #writeCall(row: SinkRow, contract: VectorContract, storedDtype: VectorDtype): ScriptCall {
     return {
       script: writeScript,
-      keys: [this.#keys.chunk(row.chunkId), this.#keys.document(row.documentId), this.#keys.meta],
+      keys: [
+        ...[this.#keys.chunk(row.chunkId), this.#keys.document(row.documentId), this.#keys.meta],
+        ...[this.#keys.tombstone('chunk', row.chunkId), this.#keys.tombstone('document', row.documentId)],
+      ],
       args: rowToArguments(row, contract, storedDtype),
     };
   }
@@ -149,8 +155,15 @@ export class RedisSink implements Sink {
     const isChunk = scope === 'chunk';
     return {
       script: isChunk ? removeChunkScript : removeDocumentScript,
-      keys: [isChunk ? this.#keys.chunk(id) : this.#keys.document(id), this.#keys.meta],
-      args: [id, source.topic, String(source.partition), String(source.offset), this.#keys.prefix],
+      keys: [
+        isChunk ? this.#keys.chunk(id) : this.#keys.document(id),
+        this.#keys.meta,
+        this.#keys.tombstone(scope, id),
+      ],
+      args: [
+        ...[id, source.topic, String(source.partition), String(source.offset), this.#keys.prefix],
+        ...[String(Math.trunc(this.#clock.wallMs())), String(this.#options.tombstoneRetentionMs)],
+      ],
     };
   }
 

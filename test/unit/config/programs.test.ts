@@ -31,6 +31,7 @@ describe('readWorkerConfig', () => {
       path: './data/lancedb',
       table: 'chunks',
       storeText: true,
+      tombstoneRetentionMs: 604_800_000,
       allowMixedFingerprints: false,
     });
     expect(config.warnings).toEqual([]);
