@@ -1,4 +1,5 @@
 /** Settings that are addresses: URLs, gRPC targets, broker lists. Refuses what a client would take and then never reach. */
+import { judgeRedisUrl } from './redis-url.ts';
 import { Secret } from './secret.ts';
 import {
   always,
@@ -27,8 +28,6 @@ export function url<T extends string | undefined>(
   });
 }
 
-const ENCODE = 'percent-encode special characters of the password (@ is %40, : is %3A, / is %2F, # is %23, % is %25)';
-
 /** May hold a password, so it is a Secret; prints as the URL without credentials. */
 export function redisUrl(name: string, fallback: string, about: Doc): Setting<Secret> {
   return defineSetting<Secret>(name, REDIS_URL, always(sealUrl(fallback)), about, parseRedisUrl);
@@ -45,22 +44,8 @@ function sealUrl(value: string): Secret {
 }
 
 function parseRedisUrl(value: string): Parsed<Secret> {
-  const parsed = parseUrl(value, ['redis', 'rediss']);
-  if (!parsed.ok) return refuse(`${parsed.problem}; ${ENCODE}`);
-  const { username, password, pathname, search, hash } = parsed.value;
-  // A raw `#`, `/` or `?` in a password ends the authority early: the rest shows up in the later parts of the URL.
-  if (hash !== '' || search.includes('@') || !/^(\/\d{0,5})?$/.test(pathname)) {
-    return refuse(`got a URL of ${shapeOf(value)} with more than host, port and database number; ${ENCODE}`);
-  }
-  if (/pass|user/i.test(search))
-    return refuse('got credentials behind "?"; put them before the host: redis://user:password@host');
-  try {
-    decodeURIComponent(username);
-    decodeURIComponent(password);
-  } catch {
-    return refuse(`got a URL of ${shapeOf(value)} with a stray % in its credentials; ${ENCODE}`);
-  }
-  return ok(sealUrl(value));
+  const judged = judgeRedisUrl(value);
+  return judged.ok ? ok(sealUrl(value)) : judged;
 }
 
 function parseUrl(value: string, schemes: readonly string[]): Parsed<URL> {

@@ -1,8 +1,9 @@
 /** What the Redis sink can be told, with its defaults; checked before anything is opened. */
+import type { RedisAddress } from '../../config/redis-url.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorDtype } from '../../kserve/contract.ts';
 import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS } from '../tombstones.ts';
-import { parseRedisUrl, type RedisAddress } from './url.ts';
+import { parseRedisUrl } from './url.ts';
 
 export type RedisSinkOptions = {
   /** `redis://` or, with TLS, `rediss://`; holds the password, never shown. RAG_SERVING_REDIS_URL */

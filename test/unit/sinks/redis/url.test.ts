@@ -22,6 +22,10 @@ describe('parseRedisUrl', () => {
     it(`reads ${JSON.stringify(url)} (F03)`, () => expect(parseRedisUrl(url)).toEqual(address));
   }
 
+  it('names the setting that it was given', () => {
+    expect(() => parseRedisUrl('x', 'OTHER_URL')).toThrow(/^OTHER_URL got 1 character/);
+  });
+
   const bad = [
     'redis://default:p@ss:w/ord#1+%@redis.local:6379/1',
     'redis://default:12#SENTINEL@redis.local',
@@ -33,6 +37,7 @@ describe('parseRedisUrl', () => {
     'redis://redis.local:port',
     'http://u:SENTINEL@redis.local',
     'redis.local:6379',
+    'redis://u:SENTINEL\t@redis.local',
     'redis://',
     '',
   ];
@@ -47,7 +52,7 @@ describe('parseRedisUrl', () => {
       expect(thrown).toBeInstanceOf(ServingError);
       const error = thrown as ServingError;
       expect(error.code).toBe('CONFIG_INVALID');
-      expect(error.message).toMatch(/RAG_SERVING_REDIS_URL.*percent-encoded/);
+      expect(error.message).toMatch(/RAG_SERVING_REDIS_URL.*percent-encode/);
       for (const secret of ['SENTINEL', 'p@ss', 'w/ord', 'redis.local']) expect(error.message).not.toContain(secret);
       expect(error.cause).toBeUndefined();
     });
