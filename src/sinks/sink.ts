@@ -4,6 +4,7 @@
  * Promises (held by test/contract/sink-contract.ts, which every implementation runs):
  * - a write is idempotent: the same rows again leave the store as it was;
  * - an older revision never overwrites a newer one (`isNewerRevision` in revision.ts);
+ * - a deletion is remembered: an older write of its partition that comes later is `superseded` (tombstones.ts);
  * - `write` and `remove` answer one outcome per input, in order, and only after the store has acknowledged it;
  * - a fault of the whole store rejects with a ServingError of class `outage` or `fatal`; then nothing counts as stored;
  * - a row that the store refuses is `refused`; the other rows of the call are stored.
@@ -32,7 +33,7 @@ export type SinkRow = {
 
 export type RowOutcome =
   | { readonly kind: 'stored' }
-  /** The store holds a newer revision already. */
+  /** The store holds a newer revision, or remembers a later deletion. For a deletion: every row it names is newer. */
   | { readonly kind: 'superseded' }
   | { readonly kind: 'refused'; readonly error: ServingError };
 
