@@ -41,7 +41,9 @@ export class EmbedStage {
 
   /** Resolves when every chunk has gone to one of the callbacks. Rejects with a fatal ServingError or the signal's reason. */
   run(batch: Batch, results: EmbedResults, signal: AbortSignal): Promise<void> {
-    return this.#run(batch, false, results, signal);
+    // A retry has failed beside a sound engine before: that is how it became one.
+    const suspicious = batch.every(({ record }) => record.retry !== undefined);
+    return this.#run(batch, suspicious, results, signal);
   }
 
   /** @param suspicious the batch is part of one that failed beside a sound engine */

@@ -140,7 +140,10 @@ export class Pipeline {
 
   #dispatch(traveller: Traveller): void {
     traveller.state = 'packed';
-    if (isChunk(traveller)) {
+    if (isChunk(traveller) && traveller.record.retry !== undefined) {
+      // Alone: it has spoiled a batch before.
+      this.#send([traveller], 'retry');
+    } else if (isChunk(traveller)) {
       const now = this.#options.surroundings.clock.monotonicMs();
       for (const batch of this.#packer.add(traveller, traveller.bytes, now)) this.#send(batch.items, batch.closedBy);
       // Freed by the end of an earlier revision, outside `accept`: the timer must know of it.

@@ -4,6 +4,7 @@ import { KafkaAdmin, type PartitionLag } from '../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
 import { createDeadLetters } from '../../src/kafka/dead-letters.ts';
+import type { DecodeOptions } from '../../src/kafka/decode.ts';
 import { askGroup, type GroupState } from '../../src/kafka/group-state.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
 import type { Source } from '../../src/kafka/source.ts';
@@ -11,6 +12,8 @@ import type { Log } from '../../src/telemetry/log.ts';
 
 export type KafkaParts = {
   readonly client: KafkaClient;
+  /** How messages are read, also those that come back from the retry queue. */
+  readonly decode: DecodeOptions;
   readonly source: Source;
   readonly deadLetters: DeadLetters;
   /** Lag of the group by partition, from the broker. */
@@ -29,15 +32,16 @@ export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: 
   const { kafka, pipeline, workerId } = config;
   const client = createKafkaClient({ ...kafka, clientId: workerId, log });
   const admin = new KafkaAdmin(client);
+  const decode: DecodeOptions = {
+    maxTextBytes: pipeline.maxTextBytes,
+    oversizedText: pipeline.oversizePolicy === 'truncate' ? 'cut' : 'reject',
+    keepUnknownFields: pipeline.keepUnknownFields,
+  };
   const source = createKafkaSource({
     client,
     topic: kafka.topic,
     groupId: kafka.consumerGroup,
-    decode: {
-      maxTextBytes: pipeline.maxTextBytes,
-      oversizedText: pipeline.oversizePolicy === 'truncate' ? 'cut' : 'reject',
-      keepUnknownFields: pipeline.keepUnknownFields,
-    },
+    decode,
     flow: {
       maxInFlightChunks: pipeline.maxInFlightChunks,
       maxInFlightBytes: pipeline.maxInFlightBytes,
@@ -54,6 +58,7 @@ export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: 
   });
   return {
     client,
+    decode,
     source,
     deadLetters: createDeadLetters({ client, topic: pipeline.deadLetterTopic, workerId, log }),
     lag: () => admin.lag(kafka.consumerGroup, kafka.topic),

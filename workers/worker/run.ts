@@ -27,6 +27,8 @@ import { type Health, watchEngine } from './engine-connection.ts';
 import { watchForEviction } from './eviction.ts';
 import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
+import { openRetries } from './retries.ts';
+import { retryRunner } from './retry-runner.ts';
 import { drainSteps, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
 import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
@@ -123,6 +125,8 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     const kafka = openKafka(config, log, (tookMs) => paceBoard.commit.add(tookMs));
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
+    const retries = await openRetries(config, kafka.client, log, metrics);
+    if (retries !== undefined) parts.retries = retries;
     health('retries').pass();
     const source = kafka.source;
     parts.source = source;
@@ -165,7 +169,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       timeoutMs: config.inference.timeoutMs,
       sink: work.sink(parts.sink),
       deadLetters: kafka.deadLetters,
-      retries: undefined,
+      retries,
       surroundings: {
         policy: defaultFailurePolicy,
         holds,
@@ -214,6 +218,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
         watchdog.stop();
       },
     };
+    await retries?.start(retryRunner(pipeline, kafka.decode));
     const started = source.start({
       onRecords: (records) => {
         activity.note();

@@ -4,6 +4,7 @@ import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
 import type { Source } from '../../src/kafka/source.ts';
 import type { DrainStep } from '../../src/lifecycle/drain.ts';
 import type { Pipeline } from '../../src/pipeline/pipeline.ts';
+import type { RetryQueue } from '../../src/retry/retry-queue.ts';
 import type { SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import type { WorkInTime } from './work-in-time.ts';
@@ -14,6 +15,7 @@ export type WorkerParts = {
   pipeline?: Pipeline;
   work?: WorkInTime;
   deadLetters?: DeadLetters;
+  retries?: RetryQueue;
   sink?: Sink;
   memory?: SharedMemory;
   client?: { close(): void };
@@ -28,7 +30,7 @@ export type DrainPlan = {
 };
 
 export function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPlan): DrainStep[] {
-  const { source, pipeline, work, deadLetters, sink, memory, client, watch, lag } = parts;
+  const { source, pipeline, work, deadLetters, retries, sink, memory, client, watch, lag } = parts;
   const steps: (DrainStep | undefined)[] = [
     source && { name: 'stop fetching', run: () => source.pause('draining') },
     pipeline && {
@@ -42,6 +44,7 @@ export function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPla
     },
     source && { name: 'commit and leave the group', limitMs: 10_000, run: (signal) => source.close(signal) },
     lag && { name: 'stop reading the lag', limitMs: 3_000, run: () => lag.stop() },
+    retries && { name: 'close the retry queue', limitMs: 6_000, run: (signal) => retries.close(signal) },
     deadLetters && { name: 'close the dead-letter producer', limitMs: 3_000, run: () => deadLetters.close() },
     sink && { name: 'close the store', limitMs: 6_000, run: () => sink.close() },
     watch && { name: 'stop watching the model server', run: () => watch.stop() },

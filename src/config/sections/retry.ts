@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 
 export const retrySettings = {
   redisUrl: optionalRedisUrl('RAG_SERVING_RETRY_REDIS_URL', {
-    doc: 'Redis where chunks wait for their next attempt, so that retries survive the worker. Same form as RAG_SERVING_REDIS_URL; without either, retries wait in memory.',
+    doc: 'Redis where chunks wait for their next attempt, so that retries survive the worker. Same form as RAG_SERVING_REDIS_URL; without either, a chunk that is refused in its batch and alone goes to the dead letters.',
     defaultNote: 'RAG_SERVING_REDIS_URL where that is set, else no durable retries',
   }),
   redisCaPath: path('RAG_SERVING_RETRY_REDIS_CA_CERT_PATH', unset, {
@@ -72,7 +72,7 @@ export type RetryConfig = {
   /** The first attempt included. */
   readonly maxAttempts: number;
   readonly backoff: { readonly baseMs: number; readonly maxMs: number };
-  /** Undefined without a Redis: retries then wait in memory. */
+  /** Undefined without a Redis: no retries beyond those of the batch. */
   readonly durable: DurableRetryConfig | undefined;
 };
 

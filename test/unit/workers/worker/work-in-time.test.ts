@@ -42,7 +42,7 @@ describe('WorkInTime', () => {
     clock.now = 400;
     inner.endAll();
     await call;
-    const sink = work.sink(new MemorySink());
+    const sink = work.sink(new MemorySink({}, clock));
     await sink.open({ modelName: 'm', fingerprint: 'f', dims: 4, dtype: 'FP16', maxBatch: 8 });
     const write = sink.write([]);
     clock.now = 450;
