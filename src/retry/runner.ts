@@ -90,7 +90,6 @@ export class RetryRunner {
     const { lockMs } = this.#options;
     this.#every(lockMs / 3, () => this.#keepLocks());
     this.#every(lockMs / 2, () => this.#takeOver());
-    void this.#takeOver();
     this.#looping = this.#loop();
   }
 
@@ -248,6 +247,7 @@ export class RetryRunner {
       await call().catch((error: unknown) => this.#options.log.debug('retry upkeep', { reason: labelOf(error) }));
       under = false;
     };
+    void tick();
     this.#timers.push(setInterval(() => void tick(), periodMs).unref());
   }
 

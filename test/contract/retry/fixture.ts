@@ -1,52 +1,30 @@
 /** Retry queues under test on a real Redis: short waits, a log that remembers, and runs that tell what they were given. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
 import type { RawMessage } from '../../../src/records/chunk.ts';
-import { type BullmqRetryQueueOptions, createBullmqRetryQueue } from '../../../src/retry/bullmq-retry-queue.ts';
 import type { RetryEntry, RetryJob, RetryQueue, RetryVerdict } from '../../../src/retry/retry-queue.ts';
 import { plainClient, recordingLog } from '../redis-sink-client.ts';
+import { openQueue as open, type QueueUnderTest } from './open-queue.ts';
 
 export { plainClient, recordingLog };
 
-const open = new Set<RetryQueue>();
+const opened = new Set<RetryQueue>();
 
 afterEach(async () => {
-  await Promise.all([...open].map((queue) => queue.close(AbortSignal.timeout(200))));
-  open.clear();
+  await Promise.all([...opened].map((queue) => queue.close(AbortSignal.timeout(200))));
+  opened.clear();
 });
-
-export type QueueUnderTest = Partial<Omit<BullmqRetryQueueOptions, 'redis'>> & {
-  readonly url: string;
-  readonly connectTimeoutMs?: number;
-  readonly commandTimeoutMs?: number;
-};
 
 /** A topic name that no other test has; queues of one topic share their jobs. */
 export function freshTopic(): string {
   return `topic.${randomBytes(4).toString('hex')}`;
 }
 
-export function openQueue(topic: string, { url, connectTimeoutMs, commandTimeoutMs, ...more }: QueueUnderTest) {
-  const queue = createBullmqRetryQueue({
-    redis: {
-      url,
-      tlsCa: undefined,
-      connectTimeoutMs: connectTimeoutMs ?? 2_000,
-      commandTimeoutMs: commandTimeoutMs ?? 2_000,
-    },
-    keyPrefix: 'retry-test',
-    identity: { consumerGroup: 'group', topic, collection: 'memory' },
-    payload: 'message',
-    maxAttempts: 5,
-    backoff: { baseMs: 100, maxMs: 1_000 },
-    concurrency: 8,
-    pollMs: 50,
-    read: () => Promise.reject(new ServingError('KAFKA_UNAVAILABLE', 'this test has no Kafka')),
-    log: recordingLog(),
-    ...more,
-  });
-  open.add(queue);
+export function openQueue(topic: string, options: QueueUnderTest): RetryQueue {
+  const queue = open(topic, options);
+  opened.add(queue);
   return queue;
 }
 
@@ -90,5 +68,38 @@ export function recorded(verdict: (job: RetryJob, signal: AbortSignal) => RetryV
   };
 }
 
+export function entriesOf(topic: string, offsets: readonly number[]): RetryEntry[] {
+  return offsets.map((offset) => entryOf(topic, offset));
+}
+
+/** A run that goes on until it is told to end. */
+export async function untilAborted(signal: AbortSignal): Promise<RetryVerdict> {
+  await sleep(60_000, undefined, { signal }).catch(() => undefined);
+  return { kind: 'abandoned' };
+}
+
+export function isAcknowledged(handedOver: Promise<void>): Promise<boolean> {
+  return handedOver.then(
+    () => true,
+    () => false,
+  );
+}
+
+export function sorted(offsets: Iterable<number>): number[] {
+  return [...offsets].sort((a, b) => a - b);
+}
+
+/** For what is promised to end: far above the promise, far below never. */
+export const BOUND_MS = 8_000;
+
+export async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const late = sleep(limitMs, undefined, { ref: false }).then(() => {
+    throw new Error(`not within ${limitMs} ms`);
+  });
+  return await Promise.race([work, late]);
+}
+
+export const PATIENCE = { timeout: 20_000 };
+export const EMPTY = { delayed: 0, waiting: 0, active: 0 };
 export const DONE: RetryVerdict = { kind: 'done' };
 export const AGAIN: RetryVerdict = { kind: 'again', error: REJECTED };
