@@ -21,6 +21,7 @@ export type RetryRedisOptions = {
   readonly commandTimeoutMs: number;
 };
 
+const DISCONNECT_TIMEOUT_MS = 200;
 const RECONNECT = { baseMs: 100, maxMs: 2_000 };
 
 export type RetryRedis = {
@@ -49,6 +50,8 @@ export function retryRedis({ url, tlsCa, connectTimeoutMs, commandTimeoutMs }: R
       commandTimeout: commandTimeoutMs,
       // A peer that vanished without a word is noticed here, long before TCP does.
       socketTimeout: commandTimeoutMs + 1_000,
+      // Otherwise a process that has closed its connections stays for two seconds more.
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
       retryStrategy: (attempt: number) => Math.round(backoffMs(attempt, RECONNECT, Math.random())),
     },
   };
@@ -64,6 +67,10 @@ export class ConnectionTrouble {
   constructor(server: string, log: Log) {
     this.#server = server;
     this.#log = log;
+  }
+
+  get present(): boolean {
+    return this.#label !== undefined;
   }
 
   note(error: unknown): void {

@@ -100,8 +100,9 @@ export class RetryRunner {
   /** Running jobs may end until the signal aborts; then they are told, and have a moment for it. */
   async close(signal: AbortSignal): Promise<void> {
     this.stopTaking();
-    // A question for a job may still be under way; one to a Redis that never answered is not waited for.
-    await untilAborted(this.#looping, AbortSignal.any([signal, AbortSignal.timeout(LAST_WORDS_MS)]));
+    // A question for a job may still be under way; nobody answers it while Redis is away.
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(LAST_WORDS_MS)]);
+    if (!this.#trouble.present) await untilAborted(this.#looping, patience);
     await untilAborted(this.#allEnded(), signal);
     this.#ending.abort();
     await untilAborted(this.#allEnded(), AbortSignal.timeout(LAST_WORDS_MS));

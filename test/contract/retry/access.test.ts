@@ -1,6 +1,9 @@
 /** Addresses, rights and set-up of the Redis of retries; nothing secret in any message. */
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { useRedis } from '../../support/stack.ts';
+import { oneCert, oneKey } from '../../unit/config/pem.ts';
 import { spell } from '../redis-sink-client.ts';
 import { DONE, entryOf, freshTopic, openQueue, PATIENCE, plainClient, recorded, recordingLog } from './fixture.ts';
 
@@ -56,6 +59,27 @@ describe('rights', () => {
     await queue.start(run);
     await queue.handOver([entryOf(topic, 1)]);
     await expect.poll(() => runs.length, PATIENCE).toBe(1);
+  });
+});
+
+describe('rediss://', () => {
+  it('speaks TLS, trusts the given authority and checks the name', async () => {
+    const server = createServer({ cert: oneCert, key: oneKey }, (socket) => socket.destroy());
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      for (const [tlsCa, reason] of [
+        [undefined, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+        [oneCert, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+      ] as const) {
+        const log = recordingLog();
+        openQueue(freshTopic(), { url: `rediss://127.0.0.1:${port}`, log, tlsCa });
+        await expect.poll(() => log.lines.join('\n'), PATIENCE).toContain(reason);
+      }
+    } finally {
+      server.close();
+    }
   });
 });
 

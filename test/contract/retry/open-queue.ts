@@ -6,18 +6,19 @@ import { silentLog } from '../../../src/telemetry/log.ts';
 
 export type QueueUnderTest = Partial<Omit<BullmqRetryQueueOptions, 'redis'>> & {
   readonly url: string;
+  readonly tlsCa?: string | undefined;
   readonly connectTimeoutMs?: number;
   readonly commandTimeoutMs?: number;
 };
 
 export function openQueue(
   topic: string,
-  { url, connectTimeoutMs, commandTimeoutMs, ...more }: QueueUnderTest,
+  { url, tlsCa, connectTimeoutMs, commandTimeoutMs, ...more }: QueueUnderTest,
 ): RetryQueue {
   return createBullmqRetryQueue({
     redis: {
       url,
-      tlsCa: undefined,
+      tlsCa,
       connectTimeoutMs: connectTimeoutMs ?? 2_000,
       commandTimeoutMs: commandTimeoutMs ?? 2_000,
     },
