@@ -57,6 +57,19 @@ export function retryRedis({ url, tlsCa, connectTimeoutMs, commandTimeoutMs }: R
   };
 }
 
+type Client = { on(event: 'error', listener: () => void): unknown };
+
+/**
+ * BullMQ stops listening before its connection has ended, and ioredis prints an error that nobody listens to, past our logger.
+ * What such an error says while we listen is told by BullMQ.
+ */
+export function keepQuiet(client: Promise<Client> | undefined): void {
+  client?.then(
+    (connected) => connected.on('error', () => undefined),
+    () => undefined,
+  );
+}
+
 /** Tells each new trouble of a connection once, and remembers the last for whoever waits for it. */
 export class ConnectionTrouble {
   readonly #log: Log;

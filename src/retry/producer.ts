@@ -4,7 +4,7 @@ import type { BackoffPolicy } from '../resilience/backoff.ts';
 import { backoffMs } from '../resilience/backoff.ts';
 import type { Log } from '../telemetry/log.ts';
 import { within } from './bounded.ts';
-import { ConnectionTrouble, type RetryRedis } from './connection.ts';
+import { ConnectionTrouble, keepQuiet, type RetryRedis } from './connection.ts';
 import { type Payload, type StoredRecord, storedRecord } from './job-record.ts';
 import { jobId } from './queue-name.ts';
 import { isHopeless, retryError } from './redis-errors.ts';
@@ -51,6 +51,7 @@ export class RetryProducer {
     });
     // Without a listener an error event would end the process.
     this.#queue.on('error', (error) => this.#trouble.note(error));
+    keepQuiet(this.#queue.getBackend().client);
     this.#queue.getBackend().on('ready', () => this.#onReady());
   }
 

@@ -13,7 +13,7 @@ import type { BackoffPolicy } from '../resilience/backoff.ts';
 import { Permits } from '../resilience/permits.ts';
 import type { Log } from '../telemetry/log.ts';
 import { within } from './bounded.ts';
-import { ConnectionTrouble, type RetryRedis } from './connection.ts';
+import { ConnectionTrouble, keepQuiet, type RetryRedis } from './connection.ts';
 import { type JobRecord, readRecord, type StoredRecord } from './job-record.ts';
 import { type Attempts, attemptOf, longestWaitMs, type NextStep, nextStep, type RunEnd } from './next-step.ts';
 import type { Payloads } from './payloads.ts';
@@ -84,6 +84,9 @@ export class RetryRunner {
       settings: { backoffStrategy: (_attempts, _type, error) => (error instanceof RetryLater ? error.delayMs : 1) },
     });
     this.#worker.on('error', (error) => this.#trouble.note(error));
+    const backend = this.#worker.getBackend();
+    keepQuiet(backend.client);
+    keepQuiet(backend.blockingClient);
   }
 
   start(): void {
