@@ -7,7 +7,8 @@ Settings are environment variables (see .env.example). The worker needs KAFKA_BO
 RAG_SERVING_BATCH_INGEST_GRPC_URL and a store (RAG_SERVING_SINK). It waits for those that are not there yet.
 
 Signals: SIGTERM or SIGINT stops fetching, finishes what is in flight within RAG_SERVING_DRAIN_TIMEOUT_MS, commits and
-leaves the group. A second signal leaves 3 seconds.
+leaves the group. A second signal leaves 3 seconds. A notice that the machine will be taken away (RAG_SERVING_SPOT_PROVIDER)
+does the same within what the notice leaves.
 
 Exit codes: 0 drained, 1 failed, 2 wrong settings, 3 stopped with work not finished (not committed, read again later).`;
 

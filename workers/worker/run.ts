@@ -6,8 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import type { WorkerConfig } from '../../src/config/programs.ts';
 import { asServingError, isServingError, type ServingError } from '../../src/errors.ts';
-import { Drain } from '../../src/lifecycle/drain.ts';
-import { drainBudgetMs, keptForFarewellMs } from '../../src/lifecycle/drain-budget.ts';
 import { PaceBoard } from '../../src/lifecycle/pace.ts';
 import { PhaseTracker } from '../../src/lifecycle/phase.ts';
 import { CheckBoard } from '../../src/ops/readiness.ts';
@@ -29,17 +27,13 @@ import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { openRetries } from './retries.ts';
 import { retryRunner } from './retry-runner.ts';
-import { drainSteps, type WorkerParts } from './shutdown.ts';
+import { drainWorker, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
 import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
 import { WorkInTime } from './work-in-time.ts';
 
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
 type CheckName = (typeof CHECKS)[number];
-
-const HURRY_MS = 3_000;
-/** A part that fails for good while others are mid-flight: no new work, a short farewell. */
-const FATAL_BUDGET_MS = 5_000;
 
 const CHECK_OF_HOLD = {
   engine: 'model-server',
@@ -102,13 +96,8 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
 
   const failed = phase.current === 'failed';
   if (!failed) phase.move('draining', wallMs());
-  const budgetMs = failed ? FATAL_BUDGET_MS : askedBudgetMs();
-  log.info('stopping', {
-    signal: signals.received(),
-    eviction: eviction.noticed.aborted,
-    ...rounded({ budgetMs, ...paceBoard.pace }),
-  });
-  const abandoned = await drainAll(budgetMs);
+  const reasons = { signals, eviction, timeoutMs: config.pipeline.drainTimeoutMs, failed };
+  const abandoned = await drainWorker(parts, reasons, paceBoard, metrics, log);
   await eviction.close(!failed && eviction.noticed.aborted);
   if (!failed) phase.move('stopped', wallMs());
   await ops.close();
@@ -232,58 +221,6 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     await Promise.race([started, untilAborted(signal)]);
     signal.throwIfAborted();
   }
-
-  /** What a stop may take: as long as a notice leaves; a signal has its timeout. */
-  function askedBudgetMs(): number {
-    const left = eviction.left();
-    const timeoutMs =
-      signals.stopping.aborted || left.leftMs === undefined ? config.pipeline.drainTimeoutMs : undefined;
-    return drainBudgetMs({ ...left, timeoutMs });
-  }
-
-  async function drainAll(budgetMs: number): Promise<number> {
-    let abandoned = 0;
-    const keepMs = (ofMs: number) => keptForFarewellMs(ofMs, paceBoard.pace);
-    const drain = new Drain(drainSteps(parts, { keepMs, onAbandoned: (records) => (abandoned = records) }), {
-      budgetMs,
-      clock: systemClock,
-      timers: { after },
-      onStep: ({ name, result, tookMs, error }) =>
-        log[result === 'done' ? 'info' : 'warn']('drain step', {
-          step: name,
-          result,
-          tookMs: Math.round(tookMs),
-          error,
-        }),
-    });
-    signals.onHurry(() => {
-      log.warn('another signal: hurrying', { leftMs: HURRY_MS });
-      drain.hurry(HURRY_MS);
-    });
-    // Whatever asks next, a signal after a notice or a notice after a signal, can only make it shorter.
-    const shorten = () => drain.hurry(askedBudgetMs());
-    for (const reason of [signals.stopping, eviction.noticed])
-      reason.addEventListener('abort', shorten, { once: true });
-    eviction.onSooner(shorten);
-    const startedMs = systemClock.monotonicMs();
-    metrics.onScrape(() => metrics.drainDuration.set({}, (systemClock.monotonicMs() - startedMs) / 1_000));
-    const report = await drain.run();
-    metrics.drainAbandoned.set({}, abandoned);
-    log.info('drained', { tookMs: Math.round(report.tookMs), complete: report.complete, abandoned });
-    return abandoned;
-  }
-}
-
-function rounded(
-  milliseconds: Readonly<Record<string, number | undefined>>,
-): Readonly<Record<string, number | undefined>> {
-  const entries = Object.entries(milliseconds);
-  return Object.fromEntries(entries.map(([name, ms]) => [name, ms === undefined ? undefined : Math.round(ms)]));
-}
-
-function after(milliseconds: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, milliseconds);
-  return () => clearTimeout(timer);
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

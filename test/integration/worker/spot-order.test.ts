@@ -19,7 +19,8 @@ describe('a notice and a signal', () => {
     await untilAtEngine(worker);
     writeFileSync(hook(), '{"left_ms":120000}');
     const stopping = await worker.program.line(({ msg }) => msg === 'stopping');
-    expect(stopping).toMatchObject({ eviction: true, budgetMs: 118_000 });
+    expect(stopping).toMatchObject({ eviction: true });
+    expect(stopping.budgetMs).toBeGreaterThan(100_000);
     expect(stopping).not.toHaveProperty('signal');
     expect(await worker.stop('SIGTERM', 15_000)).toEqual({ code: 3, signal: null });
     rmSync(hook());

@@ -74,7 +74,8 @@ describe('a notice that leaves too little', () => {
     expect(noticed).toMatchObject({ provider: 'file', kind: 'interruption', leftMs: 4_000 });
     expect(await worker.stop('SIGCONT', 10_000)).toEqual({ code: 3, signal: null });
     const stopping = logged(worker, 'stopping');
-    expect(stopping).toMatchObject({ eviction: true, budgetMs: 2_000 });
+    expect(stopping).toMatchObject({ eviction: true });
+    expect(stopping?.budgetMs).toBeLessThanOrEqual(2_000);
     expect(stopping).not.toHaveProperty('batchMs');
     expect(logged(worker, 'drained')?.abandoned).toBeGreaterThan(0);
     expect(await storedCount(chunks)).toBe(0);

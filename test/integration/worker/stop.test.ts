@@ -1,7 +1,7 @@
 /** The worker told to stop, at every moment: nothing lost, nothing done twice that need not be, nothing left behind. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
@@ -144,6 +144,82 @@ describe('stop in mid-stream', () => {
     expect(await worker.stop('SIGTERM', 15_000)).toEqual({ code: 3, signal: null });
     expect(shmFilesOf(ID)).toEqual([]);
     expect(await groupMembers(topic)).toBe(0);
+  });
+});
+
+describe('SIGTERM with every batch in flight', () => {
+  // Four slots of 32 texts. The engine waits long enough to take all four calls into one execution.
+  const every = async (name: string) => {
+    await topic.create(3);
+    const chunks = chunksNamed(name, 128);
+    await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
+    return chunks;
+  };
+  const engineOf10s = () => startEngine(['--synthetic', '--batch-ms', '10000', '--queue-delay-us', '1000000']);
+  const untilAllLeased = (worker: WorkerProcess) =>
+    eventually('all slots leased', async () => (await worker.metric('rag_serving_shm_slots', 'state="leased"')) === 4);
+
+  it('an engine that takes 10 s, and time enough: all is stored and committed, exit 0', async () => {
+    const chunks = await every('patient');
+    const engine = await engineOf10s();
+    const worker = await workerAt(engine.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '40000' });
+    await untilAllLeased(worker);
+    expect(await worker.stop('SIGTERM', 45_000)).toEqual({ code: 0, signal: null });
+    expect(await groupMembers(topic)).toBe(0);
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await committedChunks(topic)).toBe(128);
+    await expectExactlyStored(lancedbAt(folder), chunks);
+  });
+
+  it('an engine that takes 10 s, and a budget of 3 s: all is abandoned, nothing committed, exit 3', async () => {
+    const chunks = await every('hasty');
+    const slow = await engineOf10s();
+    const worker = await workerAt(slow.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '3000' });
+    await untilAllLeased(worker);
+    expect(await worker.stop('SIGTERM', 9_000)).toEqual({ code: 3, signal: null });
+    expect(worker.log.find(({ msg }) => msg === 'drained')).toMatchObject({ abandoned: 128 });
+    expect(await groupMembers(topic)).toBe(0);
+    expect(shmFilesOf(ID)).toEqual([]);
+    expect(await committedChunks(topic)).toBe(0);
+    expect((await storedIds(lancedbAt(folder), chunks)).size).toBe(0);
+    await slow.program.kill();
+
+    const engine = await startEngine();
+    const next = await workerAt(engine.target);
+    await topic.untilLagZero();
+    expect(await next.stop()).toEqual({ code: 0, signal: null });
+    await expectExactlyStored(lancedbAt(folder), chunks);
+  });
+
+  it('500 chunks, 8 a call of 300 ms, stopped after 100: the rest is neither waited for nor lost (L01)', async () => {
+    await topic.create(1);
+    const chunks = chunksNamed('eight', 500);
+    await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
+    const engine = await startEngine(['--synthetic', '--batch-ms', '300']);
+    const few = { RAG_SERVING_MAX_BATCH_SIZE: '8', RAG_SERVING_MAX_IN_FLIGHT_CHUNKS: '64' };
+    const worker = await workerAt(engine.target, few);
+    await untilPersisted(worker, 100);
+    expect(await worker.stop('SIGTERM', 30_000)).toEqual({ code: 0, signal: null });
+    const stored = (await storedIds(lancedbAt(folder), chunks)).size;
+    expect(stored).toBeLessThan(500);
+    expect(await committedChunks(topic)).toBe(stored);
+    const next = await workerAt(engine.target, few);
+    await topic.untilLagZero();
+    expect(await next.stop()).toEqual({ code: 0, signal: null });
+    await expectExactlyStored(lancedbAt(folder), chunks);
+    expect(await embeddedTexts(engine)).toBe(500);
+  });
+});
+
+describe('the process that is started', () => {
+  it('is node itself, so that a signal to it reaches the worker: no shell and no npm in between (L04)', async () => {
+    const engine = await startEngine();
+    const worker = await workerAt(engine.target);
+    const [program] = readFileSync(`/proc/${worker.program.pid}/cmdline`, 'utf8').split('\0');
+    expect(basename(program ?? '')).toBe('node');
+    expect(readFileSync(`/proc/${worker.program.pid}/task/${worker.program.pid}/children`, 'utf8').trim()).toBe('');
+    expect(await worker.stop('SIGTERM', 20_000)).toEqual({ code: 0, signal: null });
+    expect(worker.log.find(({ msg }) => msg === 'stopping')).toMatchObject({ signal: 'SIGTERM' });
   });
 });
 
