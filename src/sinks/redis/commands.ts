@@ -3,17 +3,19 @@
  *
  * Surprising: a pipeline "succeeds" whatever its commands answer. Here a fault of the store (out of memory, no
  * connection, no rights) rejects the whole call, even if some rows went in, because the retry is idempotent; a fault of
- * one key (WRONGTYPE) stays with its row.
+ * one key (WRONGTYPE) stays with its row. A script answers one value a row: a number, or the text of the row's error.
  */
 import type { ChainableCommander } from 'ioredis';
 import { ServingError } from '../../errors.ts';
 import type { RowOutcome } from '../sink.ts';
 import type { RedisConnection } from './connection.ts';
-import { isNoScript, translateRedisError } from './errors.ts';
-import { allScripts, type RedisScript } from './script.ts';
+import { isNoScript, replyError, translateRedisError } from './errors.ts';
+import type { RedisScript } from './script.ts';
 
 export type ScriptCall = {
   readonly script: RedisScript;
+  /** Rows or deletions in this call. */
+  readonly rows: number;
   readonly keys: readonly string[];
   readonly args: readonly (string | Buffer)[];
 };
@@ -23,13 +25,13 @@ type Reply = readonly [error: Error | null, value: unknown];
 /** More commands at once gain nothing and hold more memory. */
 const CALLS_PER_PIPELINE = 512;
 
-export async function loadScripts(connection: RedisConnection): Promise<void> {
+export async function loadScripts(connection: RedisConnection, scripts: Iterable<RedisScript>): Promise<void> {
   const pipeline = connection.client.pipeline();
-  for (const { lua } of allScripts) pipeline.script('LOAD', lua);
+  for (const { lua } of scripts) pipeline.script('LOAD', lua);
   await repliesOf(pipeline, connection, 'loading scripts');
 }
 
-/** Outcomes of scripts that answer 1 for done and 0 for superseded, in order. */
+/** Outcomes of scripts that answer 1 for done and 0 for superseded, in order of the calls and their rows. */
 export async function runScripts(
   connection: RedisConnection,
   what: string,
@@ -41,10 +43,10 @@ export async function runScripts(
     let replies = await sendScripts(connection, slice);
     if (replies.some(([error]) => isNoScript(error))) {
       // SCRIPT FLUSH, or a restart that went unnoticed. Running the others once more changes nothing.
-      await loadScripts(connection);
+      await loadScripts(connection, new Set(slice.map(({ script }) => script)));
       replies = await sendScripts(connection, slice);
     }
-    outcomes.push(...outcomesOf(replies, connection, what));
+    outcomes.push(...outcomesOf(slice, replies, connection, what));
   }
   return outcomes;
 }
@@ -68,15 +70,21 @@ async function sendScripts(connection: RedisConnection, calls: readonly ScriptCa
   return ((await pipeline.exec()) ?? []) as Reply[];
 }
 
-function outcomesOf(replies: readonly Reply[], connection: RedisConnection, what: string): RowOutcome[] {
+function outcomesOf(
+  calls: readonly ScriptCall[],
+  replies: readonly Reply[],
+  connection: RedisConnection,
+  what: string,
+): RowOutcome[] {
   const outcomes: RowOutcome[] = [];
   const faults: ServingError[] = [];
-  for (const [error, value] of replies) {
-    if (error === null) {
-      outcomes.push({ kind: value === 0 ? 'superseded' : 'stored' });
+  const answers = calls.flatMap(({ rows }, index) => answersOf(replies[index]!, rows));
+  for (const answer of answers) {
+    if (typeof answer === 'number') {
+      outcomes.push({ kind: answer === 0 ? 'superseded' : 'stored' });
       continue;
     }
-    const translated = translateRedisError(error, what, connection.server);
+    const translated = translateRedisError(answer, what, connection.server);
     if (translated.failureClass === 'chunk') outcomes.push({ kind: 'refused', error: translated });
     else faults.push(translated);
   }
@@ -86,4 +94,11 @@ function outcomesOf(replies: readonly Reply[], connection: RedisConnection, what
     cause: worst.cause,
     details: { failed: faults.length, acknowledged: outcomes.length },
   });
+}
+
+/** One answer a row: what became of it, or its error. */
+function answersOf([error, value]: Reply, rows: number): (number | Error)[] {
+  if (error !== null) return Array.from({ length: rows }, () => error);
+  const answers = (Array.isArray(value) ? value : [value]) as (number | string)[];
+  return answers.map((answer) => (typeof answer === 'string' ? replyError(answer) : answer));
 }

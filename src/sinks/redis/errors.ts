@@ -56,6 +56,11 @@ export function errorLabel(error: unknown): string {
   return error.name === 'Error' ? 'NOT_CONNECTED' : error.name;
 }
 
+/** An error that a script caught for one row and gave back as its text; some servers put the protocol's dash before it. */
+export function replyError(text: string): Error {
+  return Object.assign(new Error(text.replace(/^-/, '')), { name: 'ReplyError' });
+}
+
 function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';
 }

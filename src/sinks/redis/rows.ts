@@ -1,5 +1,5 @@
 /**
- * A row as the arguments of the write script, and the hash that it makes of them as a row.
+ * A row as the fields of its hash, and the hash as a row.
  *
  * `vector` is the raw little-endian blob that a Redis vector index reads, of the index's element type. Fields that a row
  * does not have are left out, so that an empty text and no text stay different.
@@ -9,10 +9,27 @@ import { encodeFp16 } from '../../kserve/fp16.ts';
 import type { JsonObject } from '../../records/chunk.ts';
 import { decodeVector } from '../similarity.ts';
 import type { SearchHit, SinkRow, StoredRow } from '../sink.ts';
-import { HEADER_FIELDS } from './script.ts';
 
-/** Arguments of `writeScript`. */
-export function rowToArguments(row: SinkRow, contract: VectorContract, storedDtype: VectorDtype): (string | Buffer)[] {
+/** Fields of a chunk's hash beside `vector` and `text`, in the order in which `rowFields` gives them. */
+export const HEADER_FIELDS = [
+  'chunk_id',
+  'document_id',
+  'tenant_id',
+  'dims',
+  'dtype',
+  'fingerprint',
+  'text_sha256',
+  'truncated',
+  'metadata',
+  'topic',
+  'partition',
+  'offset',
+  'version',
+  'embedded_at',
+] as const;
+
+/** Null for a field that the row does not have. */
+export function rowFields(row: SinkRow, contract: VectorContract, storedDtype: VectorDtype): (string | null)[] {
   const fields: Record<(typeof HEADER_FIELDS)[number], string | undefined> = {
     chunk_id: row.chunkId,
     document_id: row.documentId,
@@ -29,9 +46,7 @@ export function rowToArguments(row: SinkRow, contract: VectorContract, storedDty
     version: row.version === undefined ? undefined : String(row.version),
     embedded_at: String(row.embeddedAtMs),
   };
-  const header = JSON.stringify(HEADER_FIELDS.map((name) => fields[name] ?? null));
-  const blob = toBlob(row.vector, contract.dtype, storedDtype);
-  return row.text === undefined ? [header, blob] : [header, blob, row.text];
+  return HEADER_FIELDS.map((name) => fields[name] ?? null);
 }
 
 export function hashToRow(
@@ -74,7 +89,7 @@ export function fieldsToHit(values: readonly (string | null)[], score: number): 
   };
 }
 
-function toBlob(vector: Uint8Array, from: VectorDtype, to: VectorDtype): Buffer {
+export function toBlob(vector: Uint8Array, from: VectorDtype, to: VectorDtype): Buffer {
   return asBuffer(from === to ? vector : recode(vector, from, to));
 }
 

@@ -9,7 +9,8 @@ import { createHash } from 'node:crypto';
 
 export type RedisScript = { readonly lua: string; readonly sha: string };
 
-const GUARD = `
+/** Lua that every script begins with that compares revisions. */
+export const GUARD = `
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -20,69 +21,17 @@ local function is_older(version, topic, partition, offset, stored)
   if topic == stored[2] and partition == stored[3] then return less(offset, stored[4]) end
   return false
 end
--- Offset of the last deletion in this partition of the id that the key stands for; false where there is none.
+-- Offset of the last deletion in this partition of the id that the key stands for; false where there is none, a table
+-- with the error where the key is of another type.
 local function deleted_at(tombstone, topic, partition)
-  return redis.call('HGET', tombstone, partition .. ':' .. topic)
+  return redis.pcall('HGET', tombstone, partition .. ':' .. topic)
 end
 `;
-
-/** Fields of a chunk's hash that travel in the header of `writeScript`, in its order. `vector` and `text` come beside it. */
-export const HEADER_FIELDS = [
-  'chunk_id',
-  'document_id',
-  'tenant_id',
-  'dims',
-  'dtype',
-  'fingerprint',
-  'text_sha256',
-  'truncated',
-  'metadata',
-  'topic',
-  'partition',
-  'offset',
-  'version',
-  'embedded_at',
-] as const;
-
-/**
- * KEYS chunk, document, meta, tombstone of the chunk, of the document. ARGV header, vector, text where there is one.
- * 1 stored, 0 superseded.
- * The header is a JSON array of strings, null where the row has no such field: ioredis pays for each argument, so thirty
- * of them would cost more than all the rest.
- */
-export const writeScript = script(`${GUARD}
-local names = { ${HEADER_FIELDS.map((name) => `'${name}'`).join(', ')} }
-local row = cjson.decode(ARGV[1])
-local fields, value_of = { 'vector', ARGV[2] }, {}
-for index, name in ipairs(names) do
-  local value = row[index]
-  if value ~= cjson.null then
-    value_of[name] = value
-    fields[#fields + 1] = name
-    fields[#fields + 1] = value
-  end
-end
-if ARGV[3] then
-  fields[#fields + 1] = 'text'
-  fields[#fields + 1] = ARGV[3]
-end
-local stored = redis.call('HMGET', KEYS[1], 'version', 'topic', 'partition', 'offset')
-if stored[2] and is_older(value_of.version or '', value_of.topic, value_of.partition, value_of.offset, stored) then return 0 end
-for at = 4, 5 do
-  local deleted = deleted_at(KEYS[at], value_of.topic, value_of.partition)
-  if deleted and less(value_of.offset, deleted) then return 0 end
-end
-redis.call('SADD', KEYS[2], value_of.chunk_id)
--- A field that the new revision does not have must not survive from the old one.
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], unpack(fields))
-if not stored[2] then redis.call('HINCRBY', KEYS[3], 'rows', 1) end
-return 1
-`);
 
 const REMOVAL = `${GUARD}
 local id, topic, partition, offset, prefix, now, retention = unpack(ARGV)
 local known = deleted_at(KEYS[3], topic, partition)
+if type(known) == 'table' then return known end
 -- Carried out before: then rows of other partitions came after it.
 local repeated = known and not less(known, offset)
 -- stored = { version, topic, partition, offset }
@@ -145,8 +94,6 @@ redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'dims', ARGV[2], 'dtype', AR
 return { ARGV[1], ARGV[2], ARGV[3], ARGV[4], 1 }
 `);
 
-export const allScripts: readonly RedisScript[] = [writeScript, removeChunkScript, removeDocumentScript, claimScript];
-
-function script(lua: string): RedisScript {
+export function script(lua: string): RedisScript {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') };
 }

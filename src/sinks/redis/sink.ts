@@ -20,11 +20,13 @@ import { RedisConnection } from './connection.ts';
 import { translateRedisError } from './errors.ts';
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { type RedisSinkOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.ts';
-import { fieldsToHit, HIT_FIELDS, hashToRow, rowToArguments } from './rows.ts';
-import { claimScript, removeChunkScript, removeDocumentScript, writeScript } from './script.ts';
+import { fieldsToHit, HIT_FIELDS, hashToRow } from './rows.ts';
+import { claimScript, removeChunkScript, removeDocumentScript } from './script.ts';
+import { writeCalls, writeScript } from './write-script.ts';
 
 type Collection = { readonly contract: VectorContract; readonly storedDtype: VectorDtype };
 
+const SCRIPTS = [writeScript, removeChunkScript, removeDocumentScript, claimScript];
 const SCAN_PAGE = 1_000;
 /** A wait is several commands, each with a limit of its own: this only catches what should not be. */
 const COMMANDS_PER_WAIT = 6;
@@ -69,7 +71,8 @@ export class RedisSink implements Sink {
     const { contract, storedDtype } = this.#require();
     // Before any wait: from here on the caller's memory is its own again.
     const screened = screenRows(rows, contract);
-    const calls = screened.accepted.map((row) => this.#writeCall(row, contract, storedDtype));
+    const target = { prefix: this.#keys.prefix, metaKey: this.#keys.meta, contract, storedDtype };
+    const calls = writeCalls(screened.accepted, target);
     const outcomes = await this.#run('write', async () => runScripts(this.#connection, 'write', calls), signal);
     return screened.complete(lastOfEachStored(screened.accepted, outcomes));
   }
@@ -140,21 +143,11 @@ export class RedisSink implements Sink {
     await this.#connection.close(this.#options.closeTimeoutMs);
   }
 
-  #writeCall(row: SinkRow, contract: VectorContract, storedDtype: VectorDtype): ScriptCall {
-    return {
-      script: writeScript,
-      keys: [
-        ...[this.#keys.chunk(row.chunkId), this.#keys.document(row.documentId), this.#keys.meta],
-        ...[this.#keys.tombstone('chunk', row.chunkId), this.#keys.tombstone('document', row.documentId)],
-      ],
-      args: rowToArguments(row, contract, storedDtype),
-    };
-  }
-
   #removeCall({ scope, id, source }: Deletion): ScriptCall {
     const isChunk = scope === 'chunk';
     return {
       script: isChunk ? removeChunkScript : removeDocumentScript,
+      rows: 1,
       keys: [
         isChunk ? this.#keys.chunk(id) : this.#keys.document(id),
         this.#keys.meta,
@@ -207,7 +200,7 @@ export class RedisSink implements Sink {
 
   async #prepare({ contract, storedDtype }: Collection): Promise<void> {
     try {
-      await loadScripts(this.#connection);
+      await loadScripts(this.#connection, SCRIPTS);
       const { fingerprint, dims, dtype } = contract;
       const claim = [fingerprint, String(dims), dtype, storedDtype] as const;
       const reply = await this.#connection.client.evalsha(claimScript.sha, 1, this.#keys.meta, ...claim);
