@@ -3,6 +3,7 @@
  * environment once and reports every problem at once.
  */
 import { homedir, hostname } from 'node:os';
+import { longestSpanMs } from '../resilience/backoff.ts';
 import { allSettings } from './catalogue.ts';
 import { type Env, EnvReader } from './env-reader.ts';
 import { type ReadFile, readTextFile } from './file-types.ts';
@@ -11,10 +12,10 @@ import { type InferenceConfig, readInference } from './sections/inference.ts';
 import { type KafkaConfig, readKafka } from './sections/kafka.ts';
 import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
 import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
-import { type RetryConfig, readRetry } from './sections/retry.ts';
+import { type RetryConfig, readRetry, retrySettings } from './sections/retry.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
-import { readSink, type SinkConfig } from './sections/sink.ts';
+import { readSink, type SinkConfig, sinkSettings } from './sections/sink.ts';
 import { readSpot, type SpotConfig } from './sections/spot.ts';
 import type { PoolType } from './setting.ts';
 import { unknownNameWarnings } from './unknown-names.ts';
@@ -59,6 +60,14 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
   );
   const kafka = readKafka(read);
   const shm = readShm(read);
+  const sink = readSink(read);
+  const retry = readRetry(read);
+  const retrySpanMs = longestSpanMs(retry.maxAttempts - 1, retry.backoff);
+  read.rule(
+    sink.tombstoneRetentionMs > retrySpanMs,
+    [sinkSettings.tombstoneRetentionMs, retrySettings.maxAttempts, retrySettings.baseMs, retrySettings.maxMs],
+    `(${sink.tombstoneRetentionMs}) is not above the ${retrySpanMs} ms that the retries of a chunk can take (${retrySettings.maxAttempts.name}, ${retrySettings.maxMs.name}): a retry could bring a deleted chunk back; raise it`,
+  );
   const config = {
     pool: read.pool,
     ...identity,
@@ -66,9 +75,9 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     inference: readInference(read),
     shm,
     kafka,
-    sink: readSink(read),
+    sink,
     pipeline: readPipeline(read, { kafka, shm }),
-    retry: readRetry(read),
+    retry,
     spot: readSpot(read),
     platform: readPlatform(read),
   };

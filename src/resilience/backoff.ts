@@ -16,3 +16,10 @@ export function backoffMs(attempt: number, policy: BackoffPolicy, random: number
   const ceiling = Math.min(policy.maxMs, policy.baseMs * 2 ** Math.min(attempt - 1, 30));
   return ceiling / 2 + (ceiling / 2) * random;
 }
+
+/** The longest that so many retries can take between the first failure and the last attempt, the attempts themselves aside. */
+export function longestSpanMs(retries: number, policy: BackoffPolicy): number {
+  let spanMs = 0;
+  for (let attempt = 1; attempt <= retries; attempt++) spanMs += backoffMs(attempt, policy, 1);
+  return spanMs;
+}

@@ -136,6 +136,13 @@ describe('rules across settings', () => {
       names: [/^RAG_SERVING_REDIS_CA_CERT_PATH is set while RAG_SERVING_REDIS_URL is not rediss/],
     },
     {
+      name: 'deletions that are forgotten before the last retry of a chunk',
+      env: { RAG_SERVING_TOMBSTONE_RETENTION_MS: '75000' },
+      names: [
+        /^RAG_SERVING_TOMBSTONE_RETENTION_MS \(75000\) is not above the 75000 ms .*RAG_SERVING_RETRY_MAX_ATTEMPTS/,
+      ],
+    },
+    {
       name: 'three faults of three sections',
       env: { RAG_SERVING_SERVER_PORT: 'http', KAFKA_TOPIC: 'a topic', RAG_SERVING_VRAM_MAX_UTILIZATION_RATIO: '85' },
       names: [/^RAG_SERVING_SERVER_PORT/, /^KAFKA_TOPIC/, /^RAG_SERVING_VRAM_MAX_UTILIZATION_RATIO/],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../../src/resilience/backoff.ts';
+import { backoffMs, longestSpanMs } from '../../../src/resilience/backoff.ts';
 
 const policy = { baseMs: 100, maxMs: 5_000 };
 
@@ -14,4 +14,10 @@ describe('backoffMs', () => {
   for (const { name, attempt, random, ms } of cases) {
     it(name, () => expect(backoffMs(attempt, policy, random)).toBe(ms));
   }
+});
+
+describe('longestSpanMs', () => {
+  it('adds up the longest waits, capped like each of them', () => {
+    expect([0, 1, 4, 8].map((retries) => longestSpanMs(retries, policy))).toEqual([0, 100, 1_500, 16_300]);
+  });
 });
