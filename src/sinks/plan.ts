@@ -7,6 +7,7 @@
 import type { Deletion } from '../records/chunk.ts';
 import { isNewerRevision, isSamePartition, type Revision } from './revision.ts';
 import type { RowOutcome, SinkRow } from './sink.ts';
+import type { Mark } from './tombstones.ts';
 
 export type WritePlan = {
   /** One row a chunk id: what the store must hold afterwards. */
@@ -44,7 +45,13 @@ export function planWrite(
 
 export type StoredKey = Revision & { readonly chunkId: string; readonly documentId: string };
 
-export type RemovalPlan = { readonly chunkIds: readonly string[]; readonly outcomes: readonly RowOutcome[] };
+export type RemovalPlan = {
+  /** Rows that must go. */
+  readonly chunkIds: readonly string[];
+  /** What must be remembered once they are gone. */
+  readonly marks: readonly Mark[];
+  readonly outcomes: readonly RowOutcome[];
+};
 
 /**
  * A tombstone is a revision without a version: it leaves alone what was written by a later message of its partition, so
@@ -61,6 +68,7 @@ export function planRemoval(
 ): RemovalPlan {
   const byId = { chunk: groupBy(stored, 'chunkId'), document: groupBy(stored, 'documentId') };
   const doomed = new Set<string>();
+  const marks: Mark[] = [];
   const outcomes = deletions.map((deletion): RowOutcome => {
     const named = byId[deletion.scope].get(deletion.id) ?? [];
     const repeated = isRepeated(deletion);
@@ -69,10 +77,16 @@ export function planRemoval(
         isNewerRevision({ version: undefined, source: deletion.source }, key) &&
         (!repeated || isSamePartition(deletion.source, key.source)),
     );
-    for (const key of older) doomed.add(key.chunkId);
+    if (!repeated) marks.push(deletion);
+    for (const key of older) {
+      doomed.add(key.chunkId);
+      // The deletion's own mark says nothing about the partition of such a row.
+      if (!isSamePartition(deletion.source, key.source))
+        marks.push({ scope: 'row', id: key.chunkId, source: key.source });
+    }
     return { kind: named.length > 0 && older.length === 0 ? 'superseded' : 'stored' };
   });
-  return { chunkIds: [...doomed], outcomes };
+  return { chunkIds: [...doomed], marks, outcomes };
 }
 
 function groupBy(keys: readonly StoredKey[], field: 'chunkId' | 'documentId'): Map<string, StoredKey[]> {

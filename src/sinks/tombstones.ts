@@ -5,13 +5,23 @@
  * partition say nothing about age, so a marker only ever stops writes of its own partition, and each partition has its
  * own. That makes markers a set of maxima: their order of arrival does not matter, and one never undoes another.
  *
+ * A deletion that took a row of another partition leaves a second marker, `row`, in the name of that row: it and all
+ * before it in its partition are deleted.
+ *
  * Surprising: a newer write leaves the marker in place. The row it stores does not keep all older ones out (one with a
  * larger version, or of another partition, would win over it), the marker does.
  */
 import { ServingError } from '../errors.ts';
 import type { Deletion, SourcePosition } from '../records/chunk.ts';
 
-export type Tombstone = Deletion & {
+export type Mark = {
+  /** `row`: the id is that of a chunk, the source that of the row that was taken. */
+  readonly scope: Deletion['scope'] | 'row';
+  readonly id: string;
+  readonly source: SourcePosition;
+};
+
+export type Tombstone = Mark & {
   /** Milliseconds since the Unix epoch. */
   readonly deletedAtMs: number;
 };
@@ -45,9 +55,11 @@ export class Tombstones {
     });
   }
 
-  /** True when the chunk or its document was deleted by a later message of the row's partition. */
+  /** True when the chunk or its document was deleted by a later message of the row's partition, or as this row or a later one. */
   covers({ chunkId, documentId, source }: Guarded, nowMs: number): boolean {
     if (this.#markers.size === 0) return false;
+    const taken = this.#find('row', chunkId, source, nowMs);
+    if (taken !== undefined && taken.offset >= source.offset) return true;
     const deletedBy = [this.#find('chunk', chunkId, source, nowMs), this.#find('document', documentId, source, nowMs)];
     return deletedBy.some((marker) => marker !== undefined && marker.offset > source.offset);
   }
@@ -66,7 +78,7 @@ export class Tombstones {
     }
   }
 
-  #find(scope: Deletion['scope'], id: string, source: SourcePosition, nowMs: number): Marker | undefined {
+  #find(scope: Mark['scope'], id: string, source: SourcePosition, nowMs: number): Marker | undefined {
     const marker = this.#markers.get(keyOf(scope, id, source));
     return marker !== undefined && this.#isLive(marker, nowMs) ? marker : undefined;
   }
@@ -77,7 +89,7 @@ export class Tombstones {
 }
 
 /** Neither a partition nor a topic holds a slash, so the id may hold anything. */
-function keyOf(scope: Deletion['scope'], id: string, { topic, partition }: SourcePosition): string {
+function keyOf(scope: Mark['scope'], id: string, { topic, partition }: SourcePosition): string {
   return `${scope}/${partition}/${topic}/${id}`;
 }
 

@@ -114,6 +114,28 @@ export function itRemembersDeletions(open: OpenSink): void {
     }
   });
 
+  it('a row that a deletion of another partition took does not come back, nor what was before it', async () => {
+    for (const scope of ['chunk', 'document'] as const) {
+      const sink = await open();
+      const id = scope === 'chunk' ? 'a' : 'doc';
+      const taken = rowOf('a', { offset: 10n, partition: 2 });
+      await sink.write([taken]);
+      expect(await sink.remove([deletionOf(scope, id, 3n, 5)])).toEqual([STORED]);
+      expect(await sink.write([taken, rowOf('a', { offset: 8n, partition: 2, version: 4 })])).toEqual([
+        SUPERSEDED,
+        SUPERSEDED,
+      ]);
+      expect(await sink.write([rowOf('a', { offset: 11n, partition: 2 })])).toEqual([STORED]);
+      expect(await sink.write([taken])).toEqual([SUPERSEDED]);
+      expect(await sink.remove([deletionOf(scope, id, 3n, 5)])).toEqual([SUPERSEDED]);
+      expect(await sink.count()).toBe(1);
+      // It is no deletion of that partition: one that comes there is the first, and takes rows of all partitions.
+      await sink.write([rowOf('a', { offset: 1n, partition: 7 })]);
+      expect(await sink.remove([deletionOf(scope, id, 10n, 2)])).toEqual([STORED]);
+      expect(await sink.count()).toBe(0);
+    }
+  });
+
   it('deletions of one id in two partitions are both remembered, in either order', async () => {
     for (const order of [
       [10n, 20n],
@@ -185,18 +207,23 @@ export function itRemembersDeletions(open: OpenSink): void {
 export function itRemembersDeletionsOverAClose(reopen: (before: Sink | undefined) => Promise<Sink>): void {
   it('and what was deleted, for chunks and for documents', async () => {
     const first = await reopen(undefined);
-    await first.write([rowOf('a', { offset: 1n })]);
-    await first.remove([deletionOf('chunk', 'a', 2n ** 62n + 1n), deletionOf('document', 'd:1\n', 10n, 3)]);
+    await first.write([rowOf('a', { offset: 1n }), rowOf('e', { offset: 2n ** 60n, partition: 8 })]);
+    await first.remove([
+      deletionOf('chunk', 'a', 2n ** 62n + 1n),
+      deletionOf('document', 'd:1\n', 10n, 3),
+      deletionOf('chunk', 'e', 1n),
+    ]);
     const second = await reopen(first);
     const late = [
       rowOf('a', { offset: 2n ** 62n }),
       rowOf('b', { documentId: 'd:1\n', offset: 9n, partition: 3 }),
+      rowOf('e', { offset: 2n ** 60n, partition: 8 }),
       rowOf('c', { documentId: 'd:1\n', offset: 11n, partition: 3 }),
     ];
-    expect(await second.write(late)).toEqual([SUPERSEDED, SUPERSEDED, STORED]);
+    expect(await second.write(late)).toEqual([SUPERSEDED, SUPERSEDED, SUPERSEDED, STORED]);
     expect(await second.remove([deletionOf('document', 'd:1\n', 10n, 3)])).toEqual([SUPERSEDED]);
     const third = await reopen(second);
-    expect(await third.write(late.slice(0, 2))).toEqual([SUPERSEDED, SUPERSEDED]);
+    expect(await third.write(late.slice(0, 3))).toEqual([SUPERSEDED, SUPERSEDED, SUPERSEDED]);
     expect(await third.count()).toBe(1);
   });
 }

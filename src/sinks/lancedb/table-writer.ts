@@ -89,16 +89,16 @@ export class TableWriter {
   async #removeAndRemember(deletions: readonly Deletion[]): Promise<readonly RowOutcome[]> {
     const { table, tombstones, clock } = this.#parts;
     const nowMs = clock.wallMs();
-    const isRepeated = (deletion: Deletion) => tombstones.known.repeats(deletion, nowMs);
-    const plan = planRemoval(deletions, await this.#keysNamedBy(deletions), isRepeated);
-    const fresh = deletions.filter((deletion) => !isRepeated(deletion));
-    if (fresh.length === 0 && plan.chunkIds.length === 0) return plan.outcomes;
+    const plan = planRemoval(deletions, await this.#keysNamedBy(deletions), (deletion) =>
+      tombstones.known.repeats(deletion, nowMs),
+    );
+    if (plan.marks.length === 0 && plan.chunkIds.length === 0) return plan.outcomes;
     // Also with no row to delete: this commit is what tells a second writer, who would not know the tombstone, to stop.
     const chunkIds = plan.chunkIds.length === 0 ? [NO_CHUNK] : plan.chunkIds;
     for (const ids of slices(chunkIds, IDS_PER_FILTER)) {
       this.#advance((await table.delete(isIn(KEY_COLUMN, ids))).version);
     }
-    await tombstones.record(fresh, nowMs);
+    await tombstones.record(plan.marks, nowMs);
     return plan.outcomes;
   }
 

@@ -8,8 +8,7 @@
 import type { Connection, Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, Schema } from 'apache-arrow';
 import { ServingError } from '../../errors.ts';
-import type { Deletion } from '../../records/chunk.ts';
-import { type Tombstone, Tombstones } from '../tombstones.ts';
+import { type Mark, type Tombstone, Tombstones } from '../tombstones.ts';
 import type { ArrowLibrary } from './library.ts';
 import { missingColumns } from './schema.ts';
 import { openOrCreate } from './tables.ts';
@@ -61,8 +60,8 @@ export class TombstoneTable {
   }
 
   /** A failed call may have written all the same; writing a tombstone once more changes nothing. */
-  async record(deletions: readonly Deletion[], nowMs: number): Promise<void> {
-    const tombstones = deletions.map((deletion): Tombstone => ({ ...deletion, deletedAtMs: nowMs }));
+  async record(marks: readonly Mark[], nowMs: number): Promise<void> {
+    const tombstones = marks.map((mark): Tombstone => ({ ...mark, deletedAtMs: nowMs }));
     if (tombstones.length === 0) return;
     this.#changedSinceCompaction = true;
     await this.#table.add(tombstonesToArrow(this.#arrow, this.#schema, tombstones));
@@ -125,7 +124,7 @@ function arrowToTombstones(table: ArrowTable): Tombstone[] {
   const columns = new Map(table.schema.fields.map(({ name }) => [name, table.getChild(name)]));
   const at = <T>(column: string, row: number) => columns.get(column)?.get(row) as T;
   return Array.from({ length: table.numRows }, (_, row) => ({
-    scope: at<Deletion['scope']>('scope', row),
+    scope: at<Mark['scope']>('scope', row),
     id: at<string>('id', row),
     source: {
       topic: at<string>('source_topic', row),

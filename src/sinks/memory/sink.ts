@@ -47,11 +47,11 @@ export class MemorySink implements Sink {
     this.#opened(signal);
     const nowMs = this.#clock.wallMs();
     this.#tombstones.expire(nowMs);
-    const isRepeated = (deletion: Deletion) => this.#tombstones.repeats(deletion, nowMs);
-    const plan = planRemoval(deletions, [...this.#rows.values()], isRepeated);
+    const plan = planRemoval(deletions, [...this.#rows.values()], (deletion) =>
+      this.#tombstones.repeats(deletion, nowMs),
+    );
     for (const id of plan.chunkIds) this.#rows.delete(id);
-    for (const deletion of deletions)
-      if (!isRepeated(deletion)) this.#tombstones.record({ ...deletion, deletedAtMs: nowMs });
+    for (const mark of plan.marks) this.#tombstones.record({ ...mark, deletedAtMs: nowMs });
     return plan.outcomes;
   }
 

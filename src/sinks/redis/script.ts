@@ -21,28 +21,35 @@ local function is_older(version, topic, partition, offset, stored)
   if topic == stored[2] and partition == stored[3] then return less(offset, stored[4]) end
   return false
 end
--- Offset of the last deletion in this partition of the id that the key stands for; false where there is none, a table
--- with the error where the key is of another type.
-local function deleted_at(tombstone, topic, partition)
-  return redis.pcall('HGET', tombstone, partition .. ':' .. topic)
+-- What the key of a tombstone says of a write: true where it keeps it out; the error, a table, where it is of another type.
+-- Its fields: 'partition:topic', the offset of the last deletion there; 'row:partition:topic', that of the last row there
+-- that a deletion of another partition took.
+local function is_deleted(tombstone, topic, partition, offset)
+  local place = partition .. ':' .. topic
+  local known = redis.pcall('HMGET', tombstone, place, 'row:' .. place)
+  if known.err then return known end
+  return (known[1] and less(offset, known[1])) or (known[2] and not less(known[2], offset)) or false
 end
 `;
 
 const REMOVAL = `${GUARD}
 local id, topic, partition, offset, prefix, now, retention = unpack(ARGV)
-local known = deleted_at(KEYS[3], topic, partition)
-if type(known) == 'table' then return known end
+local place = partition .. ':' .. topic
+local known = redis.call('HGET', KEYS[3], place)
 -- Carried out before: then rows of other partitions came after it.
 local repeated = known and not less(known, offset)
 -- stored = { version, topic, partition, offset }
+local function is_own(stored) return topic == stored[2] and partition == stored[3] end
 local function may_delete(stored)
-  if is_older('', topic, partition, offset, stored) then return false end
-  return not repeated or (topic == stored[2] and partition == stored[3])
+  return not is_older('', topic, partition, offset, stored) and (not repeated or is_own(stored))
 end
-local function remember()
-  if repeated then return end
-  redis.call('HSET', KEYS[3], partition .. ':' .. topic, offset, 'deleted_at', now)
-  redis.call('PEXPIRE', KEYS[3], retention)
+local function mark(tombstone, field, value)
+  redis.call('HSET', tombstone, field, value, 'deleted_at', now)
+  redis.call('PEXPIRE', tombstone, retention)
+end
+-- The deletion's own mark says nothing about the partition of such a row.
+local function mark_row(tombstone, stored)
+  if not is_own(stored) then mark(tombstone, 'row:' .. stored[3] .. ':' .. stored[2], stored[4]) end
 end
 `;
 
@@ -57,8 +64,9 @@ if doomed then
   redis.call('SREM', prefix .. 'doc:' .. stored[5], id)
   redis.call('DEL', KEYS[1])
   redis.call('HINCRBY', KEYS[2], 'rows', -1)
+  mark_row(KEYS[3], stored)
 end
-remember()
+if not repeated then mark(KEYS[3], place, offset) end
 return (doomed or not stored[2]) and 1 or 0
 `);
 
@@ -71,18 +79,21 @@ for _, chunk in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   if not stored[2] or stored[5] ~= id then
     strangers[#strangers + 1] = chunk
   elseif may_delete(stored) then
-    doomed[#doomed + 1] = chunk
+    -- Only to fail before the first change where the key is of another type.
+    if not is_own(stored) then redis.call('HLEN', prefix .. 'tombstone:chunk:' .. chunk) end
+    doomed[#doomed + 1] = { chunk, stored }
   else
     kept = kept + 1
   end
 end
 for _, chunk in ipairs(strangers) do redis.call('SREM', KEYS[1], chunk) end
-for _, chunk in ipairs(doomed) do
-  redis.call('SREM', KEYS[1], chunk)
-  redis.call('DEL', prefix .. 'chunk:' .. chunk)
+for _, each in ipairs(doomed) do
+  redis.call('SREM', KEYS[1], each[1])
+  redis.call('DEL', prefix .. 'chunk:' .. each[1])
+  mark_row(prefix .. 'tombstone:chunk:' .. each[1], each[2])
 end
 if #doomed > 0 then redis.call('HINCRBY', KEYS[2], 'rows', -#doomed) end
-remember()
+if not repeated then mark(KEYS[3], place, offset) end
 return (kept > 0 and #doomed == 0) and 0 or 1
 `);
 

@@ -96,9 +96,9 @@ local function write(row, vector, text)
   if stored.err then return stored.err end
   if stored[2] and is_older(field(${at('version')}) or '', topic, partition, offset, stored) then return 0 end
   for _, tombstone in ipairs({ 'chunk:' .. chunk, 'document:' .. document }) do
-    local deleted = deleted_at(prefix .. 'tombstone:' .. tombstone, topic, partition)
+    local deleted = is_deleted(prefix .. 'tombstone:' .. tombstone, topic, partition, offset)
     if type(deleted) == 'table' then return deleted.err end
-    if deleted and less(offset, deleted) then return 0 end
+    if deleted then return 0 end
   end
   local added = redis.pcall('SADD', prefix .. 'doc:' .. document, chunk)
   if type(added) == 'table' then return added.err end

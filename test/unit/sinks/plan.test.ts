@@ -77,7 +77,7 @@ describe('planRemoval', () => {
       stored,
       nothing,
     );
-    expect(plan).toEqual({ chunkIds: ['a', 'c'], outcomes: [{ kind: 'stored' }, { kind: 'stored' }] });
+    expect(plan).toMatchObject({ chunkIds: ['a', 'c'], outcomes: [{ kind: 'stored' }, { kind: 'stored' }] });
   });
 
   it('says superseded only when it found rows and may delete none', () => {
@@ -89,14 +89,17 @@ describe('planRemoval', () => {
       stored,
       nothing,
     );
-    expect(plan).toEqual({ chunkIds: [], outcomes: [{ kind: 'superseded' }, { kind: 'stored' }] });
+    expect(plan).toMatchObject({ chunkIds: [], outcomes: [{ kind: 'superseded' }, { kind: 'stored' }] });
+    expect(plan.marks.map(({ id }) => id)).toEqual(['b', 'nobody']);
   });
 
   it('takes rows of other partitions the first time, and leaves them when it comes again', () => {
     const mixed = [key('a', 'd', 5n), key('b', 'd', 2n, undefined, 1), key('c', 'd', 15n)];
     const deletion = { scope: 'document', id: 'd', source: at(10n) } as const;
-    expect(planRemoval([deletion], mixed, nothing).chunkIds).toEqual(['a', 'b']);
-    expect(planRemoval([deletion], mixed, () => true).chunkIds).toEqual(['a']);
+    const first = planRemoval([deletion], mixed, nothing);
+    expect(first.chunkIds).toEqual(['a', 'b']);
+    expect(first.marks).toEqual([deletion, { scope: 'row', id: 'b', source: at(2n, 1) }]);
+    expect(planRemoval([deletion], mixed, () => true)).toMatchObject({ chunkIds: ['a'], marks: [] });
     expect(planRemoval([deletion], mixed.slice(1), () => true).outcomes).toEqual([{ kind: 'superseded' }]);
   });
 });

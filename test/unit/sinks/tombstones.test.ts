@@ -50,6 +50,15 @@ describe('what a tombstone covers', () => {
     });
   }
 
+  it('a row that was taken: it and all before it in its partition, and it repeats no deletion', () => {
+    const tombstones = new Tombstones(DAY);
+    tombstones.record({ scope: 'row', id: 'c', source: at(10n), deletedAtMs: 0 });
+    const covers = (source: SourcePosition, chunkId = 'c') => tombstones.covers(rowAt(source, chunkId), 0);
+    expect([covers(at(10n)), covers(at(9n)), covers(at(11n))]).toEqual([true, true, false]);
+    expect([covers(at(10n, 1)), covers(at(10n), 'e')]).toEqual([false, false]);
+    expect(tombstones.repeats(deletionOf('chunk', 'c', at(10n)), 0)).toBe(false);
+  });
+
   it('does not depend on the order in which deletions came', () => {
     for (const offsets of [
       [10n, 20n],
