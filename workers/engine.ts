@@ -71,6 +71,7 @@ export function registerEngineCommand(program: Command, env: Env): void {
       (text: string, before: readonly SyntheticFault[]) => [...before, fault(text)],
       [],
     )
+    .option('--journal <file>', synthetic('append time and SHA-256 of each text that is embedded'))
     .addHelpText('after', EXAMPLES)
     .action(async (flags: EngineFlags, command: Command) => {
       refuseMisplaced(flags, command);

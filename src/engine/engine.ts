@@ -3,6 +3,7 @@ import { systemClock } from '../clock.ts';
 import type { ServingError } from '../errors.ts';
 import { type Log, silentLog } from '../telemetry/log.ts';
 import type { Compute } from './compute.ts';
+import { Journal } from './journal.ts';
 import { ModelRunner } from './model-runner.ts';
 import { type ModelFiles, type ModelSourceOptions, resolveModel } from './model-source.ts';
 import { type ModelKind, modelKinds, modelSpec, type SpecOptions } from './model-spec.ts';
@@ -28,7 +29,12 @@ export type QueueOptions = {
 
 export type ModelChoice =
   | { readonly kind: 'onnx'; readonly source: ModelSourceOptions; readonly threads: number }
-  | { readonly kind: 'synthetic'; readonly synthetic: SyntheticOptions };
+  | {
+      readonly kind: 'synthetic';
+      readonly synthetic: SyntheticOptions;
+      /** File that tells which texts were embedded. */
+      readonly journal?: string;
+    };
 
 export type EngineOptions = {
   readonly server: ServerOptions;
@@ -50,7 +56,7 @@ export type Engine = {
 export async function startEngine(options: EngineOptions, signal?: AbortSignal): Promise<Engine> {
   const model =
     options.model.kind === 'synthetic'
-      ? syntheticModel(options.model.synthetic)
+      ? syntheticModel(options.model)
       : await onnxModel(options.model, options.log ?? silentLog, signal);
   const spec: SpecOptions = { ...model.spec, ...options.queue };
   const runners = modelKinds.map((kind) => new ModelRunner(modelSpec(kind, spec), model.compute(kind), systemClock));
@@ -82,8 +88,10 @@ type LoadedModel = {
   close(): Promise<void>;
 };
 
-function syntheticModel(synthetic: SyntheticOptions): LoadedModel {
+function syntheticModel(choice: Extract<ModelChoice, { kind: 'synthetic' }>): LoadedModel {
+  const { synthetic } = choice;
   const { dims } = synthetic;
+  const journal = choice.journal === undefined ? undefined : new Journal(choice.journal);
   return {
     spec: {
       platform: 'synthetic',
@@ -92,10 +100,13 @@ function syntheticModel(synthetic: SyntheticOptions): LoadedModel {
       parameters: { model: 'synthetic-sha256' },
       scoredBy: 'cosine of both sides (synthetic)',
     },
-    compute: (kind) =>
-      new SyntheticCompute(synthetic, kind === 'online-reranker' ? syntheticReranking(dims) : syntheticEmbedding(dims)),
+    compute: (kind) => {
+      if (kind === 'online-reranker') return new SyntheticCompute(synthetic, syntheticReranking(dims));
+      const embedder = new SyntheticCompute(synthetic, syntheticEmbedding(dims));
+      return journal?.around(embedder) ?? embedder;
+    },
     onDead: () => {},
-    close: async () => {},
+    close: async () => journal?.close(),
   };
 }
 

@@ -36,6 +36,7 @@ export type EngineFlags = {
   readonly errorRate: number;
   readonly lateMs: number;
   readonly fault: readonly SyntheticFault[];
+  readonly journal?: string;
 };
 
 /** Resolves with the exit code once the engine has stopped. */
@@ -54,10 +55,10 @@ export async function runEngine(flags: EngineFlags, env: Env, version: string): 
 }
 
 function engineOptions(flags: EngineFlags, config: EngineConfig, version: string, log: Log): EngineOptions {
-  const { modelDir, queueDelayUs } = flags;
+  const { modelDir, queueDelayUs, journal } = flags;
   const model: ModelChoice =
     flags.synthetic === true
-      ? { kind: 'synthetic', synthetic: { ...flags, faults: flags.fault } }
+      ? { kind: 'synthetic', synthetic: { ...flags, faults: flags.fault }, ...(journal !== undefined && { journal }) }
       : {
           kind: 'onnx',
           threads: flags.threads,
