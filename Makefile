@@ -42,6 +42,15 @@ test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
 	@mkdir -p $(RESULTS)
 	@$(VITEST) --project $* --passWithNoTests --no-file-parallelism --outputFile.json=$(RESULTS)/$*.json
 
+## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton); writes .chaos/report.json
+.PHONY: chaos
+chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)
+chaos: export CHAOS_CHECK_EVERY := $(or $(CHAOS_CHECK_EVERY),1)
+chaos: export CHAOS_SEED := $(CHAOS_SEED)
+chaos: export CHAOS_ENGINE := $(CHAOS_ENGINE)
+chaos: dist/.built
+	@node_modules/.bin/vitest run --project chaos test/chaos/rounds.test.ts
+
 ## test-node24: unit and integration tests on Node 24, brought by npm
 .PHONY: test-node24
 test-node24: dist/.built

@@ -28,11 +28,13 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #watchdog: Watchdog = startWatchdog({});
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
+  /** `launcher`: a command that becomes the program, e.g. `['nsenter', '--target', pid, '--mount', '--']`. */
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>, launcher: readonly string[] = []) {
     // A clean environment: what is set on this machine must not change what the program does.
     const { PATH = '', HOME = '', XDG_CACHE_HOME = '', RAG_SERVING_CACHE_DIR = '' } = process.env;
     // The file itself, as npm's link would start it: its first line holds settings of the process. Node is the starter's own.
-    this.#child = spawn(committedPath('dist/workers/main.js'), args, {
+    const [command = '', ...rest] = [...launcher, committedPath('dist/workers/main.js'), ...args];
+    this.#child = spawn(command, rest, {
       env: { PATH: `${dirname(process.execPath)}:${PATH}`, HOME, XDG_CACHE_HOME, RAG_SERVING_CACHE_DIR, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C in the terminal reaches the starter alone, which stops its programs in order.

@@ -1,86 +1,82 @@
-/** What a chaos run does, from its seed alone: the same seed gives the same faults and the same stream of chunks. Pure. */
+/** What a chaos run does, from its seed alone: the same seed gives the same faults at the same distances. Pure. */
+import { randomFrom } from './random.ts';
 
-export type Random = {
-  /** In [0, 1). */
-  next(): number;
-  /** A whole number from `from` to `to`, both included. */
-  between(from: number, to: number): number;
-};
+/** What stands behind a proxy of its own and is a process of its own. */
+export const parts = ['engine', 'broker', 'redis'] as const;
+export type Part = (typeof parts)[number];
 
-/** mulberry32: small, and the same on every machine. */
-export function randomFrom(seed: number): Random {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return { next, between: (from, to) => from + Math.floor(next() * (to - from + 1)) };
-}
+export const partActions = ['killed', 'stopped', 'frozen', 'cut off', 'black-holed', 'delayed'] as const;
+export type PartAction = (typeof partActions)[number];
 
-export const faults = [
-  'kill a worker',
-  'stop a worker',
-  'kill the engine',
-  'freeze the engine',
-  'cut the engine off',
-  'kill Redis',
+export const workerFaults = [
+  'worker killed',
+  'worker stopped',
+  'worker frozen',
+  'worker frozen past its session',
+  'guest worker',
+  'shared memory full',
 ] as const;
-export type Fault = (typeof faults)[number];
+export type WorkerFault = (typeof workerFaults)[number];
+
+export type Fault = WorkerFault | `${Part} ${PartAction}`;
+
+export const partFaults: readonly `${Part} ${PartAction}`[] = parts.flatMap((part) =>
+  partActions.map((action) => `${part} ${action}` as const),
+);
+export const faults: readonly Fault[] = [...workerFaults, ...partFaults];
+
+/** Whose work may have to be done again: a dead worker's, that of partitions that moved, or that of a call that failed. */
+export type Effect = 'kill' | 'rebalance' | 'call';
+
+export function effectOf(fault: Fault): Effect {
+  if (fault === 'worker killed') return 'kill';
+  if (fault === 'worker frozen' || fault.startsWith('engine') || fault.startsWith('redis')) return 'call';
+  return 'rebalance';
+}
 
 export type Round = {
   readonly fault: Fault;
   /** Which of the workers, for the faults of one. */
   readonly worker: number;
-  /** How long the fault lasts, and how long it is quiet after it. */
+  /** How long the fault lasts. */
   readonly lastsMs: number;
-  readonly quietMs: number;
+  /** From the beginning of this round to that of the next, or, when rounds do not overlap, of quiet after it. */
+  readonly pauseMs: number;
 };
+
+/** The group forgets a silent member after this time: what the broker allows at least. */
+export const SESSION_TIMEOUT_MS = 6_000;
+
+function durationOf(fault: Fault): readonly [from: number, to: number] {
+  switch (fault) {
+    case 'worker frozen past its session':
+      return [SESSION_TIMEOUT_MS + 1_000, SESSION_TIMEOUT_MS + 3_500];
+    case 'worker frozen':
+      return [200, 3_000];
+    case 'guest worker':
+      return [2_000, 6_000];
+    case 'broker black-holed':
+    case 'broker cut off':
+    case 'broker frozen':
+      return [500, 5_000];
+    default:
+      return [200, 3_000];
+  }
+}
 
 /** Each fault at least once when there are enough rounds, in an order of the seed's. */
 export function planRounds(seed: number, rounds: number, workers: number): Round[] {
   const random = randomFrom(seed);
   const kinds: Fault[] = [];
   while (kinds.length < rounds) {
-    const deck: Fault[] = [...faults];
+    // The two that are closest to what the product promises come twice.
+    const deck: Fault[] = [...faults, 'worker killed', 'worker frozen past its session'];
     while (deck.length > 0) kinds.push(...deck.splice(random.between(0, deck.length - 1), 1));
   }
   return kinds.slice(0, rounds).map((fault) => ({
     fault,
     worker: random.between(0, workers - 1),
-    lastsMs: random.between(200, 2_500),
-    quietMs: random.between(300, 2_000),
+    lastsMs: random.between(...durationOf(fault)),
+    pauseMs: random.between(1_500, 4_500),
   }));
-}
-
-export type Revision = {
-  readonly chunkId: string;
-  readonly documentId: string;
-  readonly version: number;
-  readonly text: string;
-};
-
-/** An endless stream of chunks, new ones and updates of old ones; `newest` holds the last revision of each. */
-export class Revisions {
-  readonly newest = new Map<string, Revision>();
-  readonly #random: Random;
-  readonly #ids: number;
-
-  constructor(seed: number, ids: number) {
-    this.#random = randomFrom(seed ^ 0x5eed);
-    this.#ids = ids;
-  }
-
-  take(count: number): Revision[] {
-    return Array.from({ length: count }, () => {
-      const id = this.#random.between(0, this.#ids - 1);
-      const documentId = `doc-${id % 100}`;
-      const chunkId = `${documentId}#${id}`;
-      const version = (this.newest.get(chunkId)?.version ?? 0) + 1;
-      const revision = { chunkId, documentId, version, text: `chunk ${id} in its revision ${version}` };
-      this.newest.set(chunkId, revision);
-      return revision;
-    });
-  }
 }

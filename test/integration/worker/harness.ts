@@ -19,9 +19,13 @@ export type EngineProcess = {
 };
 
 /** `rag-serving engine`, synthetic unless told otherwise. Ports are free ones unless given. */
-export async function startEngine(args: readonly string[] = ['--synthetic'], grpcPort = 0): Promise<EngineProcess> {
+export async function startEngine(
+  args: readonly string[] = ['--synthetic'],
+  grpcPort = 0,
+  launcher: readonly string[] = [],
+): Promise<EngineProcess> {
   const ports = ['--grpc-port', String(grpcPort), '--http-port', '0', '--metrics-port', '0'];
-  const program = new Program(['engine', ...ports, ...args], {});
+  const program = new Program(['engine', ...ports, ...args], {}, launcher);
   const ready = await program.line(({ event }) => event === 'engine ready', 120_000);
   const port = Number(ready.grpcPort);
   return { program, target: `127.0.0.1:${port}`, grpcPort: port, httpPort: Number(ready.httpPort) };
@@ -80,16 +84,17 @@ export async function endPrograms(): Promise<void> {
 }
 
 /** Resolves when the ops server listens; the worker may still wait for its model server. */
-export async function startWorker(env: Env): Promise<WorkerProcess> {
+export async function startWorker(env: Env, launcher: readonly string[] = []): Promise<WorkerProcess> {
   const id = env.RAG_SERVING_WORKER_ID ?? `test-${randomBytes(4).toString('hex')}`;
   workerIds.add(id);
-  const program = new Program(['worker'], {
+  const settings = {
     RAG_SERVING_WORKER_ID: id,
     RAG_SERVING_SERVER_HOST: '127.0.0.1',
     RAG_SERVING_SERVER_PORT: '0',
     RAG_SERVING_COMMIT_INTERVAL_MS: '500',
     ...env,
-  });
+  };
+  const program = new Program(['worker'], settings, launcher);
   const { port } = await program.line(({ msg }) => msg === 'ops server listens');
   return new WorkerProcess(program, Number(port));
 }

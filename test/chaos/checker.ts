@@ -1,0 +1,98 @@
+/**
+ * Compares store and group with the model. It counts each fault once, however often it is seen again.
+ *
+ * Two comparisons. At any moment: what is committed is in the store, and no commit moves back. When all is quiet: nothing
+ * is left to do, and the store holds exactly the newest of everything.
+ */
+import type { ChaosBroker } from './broker.ts';
+import type { FaultKind, ProducedModel, Verdict } from './model.ts';
+import type { ChaosStore, StoreContents } from './store.ts';
+
+export class Checker {
+  readonly counts: Record<FaultKind, number> = { lost: 0, stale: 0, resurrected: 0, wrongVectors: 0 };
+  readonly #model: ProducedModel;
+  readonly #broker: ChaosBroker;
+  readonly #store: ChaosStore;
+  readonly #onFault: (says: string) => void;
+  readonly #seen = new Set<string>();
+  #committed: readonly bigint[];
+
+  constructor(model: ProducedModel, broker: ChaosBroker, store: ChaosStore, onFault: (says: string) => void) {
+    this.#model = model;
+    this.#broker = broker;
+    this.#store = store;
+    this.#onFault = onFault;
+    this.#committed = model.ends.map(() => 0n);
+  }
+
+  /** While load and faults go on. False when broker or store could not be asked. */
+  async whileRunning(): Promise<boolean> {
+    const read = await this.#readBoth();
+    if (read !== undefined) this.#judge(read.rows, read.committed);
+    return read !== undefined;
+  }
+
+  /** Partitions whose commit has not reached the end. */
+  async unfinished(): Promise<string[]> {
+    const committed = await this.#readCommitted();
+    return this.#model.ends.flatMap((end, partition) =>
+      committed[partition] === end ? [] : [`partition ${partition}: ${committed[partition]} of ${end}`],
+    );
+  }
+
+  /** Once nothing is sent any more and all is committed. */
+  async whenQuiet(): Promise<void> {
+    const { rows, counted } = await this.#store.read(this.#model.chunkIds);
+    const wrong = this.#judge(rows, this.#model.ends);
+    if (counted !== rows.size) this.#onFault(`the store counts ${counted} rows and holds ${rows.size}`);
+    const letters = await this.#broker.count(`${this.#broker.topic}.dlq`);
+    if (letters > 0n) this.#tellOnce(`letters ${letters}`, `${letters} dead letters`);
+    this.#model.compact(wrong);
+  }
+
+  /** Ids of chunks that are not as they must be. */
+  #judge(rows: StoreContents['rows'], committed: readonly bigint[]): ReadonlySet<string> {
+    const wrong = new Set<string>();
+    for (const id of new Set([...this.#model.chunkIds, ...rows.keys()])) {
+      for (const verdict of this.#model.judge(id, rows.get(id), committed)) {
+        wrong.add(id);
+        this.#count(verdict);
+      }
+    }
+    return wrong;
+  }
+
+  #count({ kind, chunkId, revision, says }: Verdict): void {
+    if (!this.#tellOnce(`${kind} ${chunkId} ${revision}`, `${kind}: ${chunkId} ${says}`)) return;
+    this.counts[kind]++;
+  }
+
+  #tellOnce(key: string, says: string): boolean {
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    this.#onFault(says);
+    return true;
+  }
+
+  /** Commits first: what is committed by then must be in what is read after it. */
+  async #readBoth() {
+    try {
+      const committed = await this.#readCommitted();
+      const { rows } = await this.#store.read(this.#model.chunkIds);
+      return { committed, rows };
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #readCommitted(): Promise<readonly bigint[]> {
+    const committed = await this.#broker.committed(this.#model.ends.length);
+    for (const [partition, before] of this.#committed.entries()) {
+      if (committed[partition]! < before) {
+        this.#onFault(`the commit of partition ${partition} moved back from ${before} to ${committed[partition]}`);
+      }
+    }
+    this.#committed = committed;
+    return committed;
+  }
+}

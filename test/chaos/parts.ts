@@ -1,0 +1,134 @@
+/** Engine, broker and Redis of a chaos run, each a real process behind a proxy of its own, and what can happen to each. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../scripts/stack/free-port.ts';
+import { type RunningKafka, startKafka } from '../../scripts/stack/kafka.ts';
+import { type FaultProxy, startProxy } from '../../scripts/stack/proxy.ts';
+import { type RunningRedis, startRedis } from '../../scripts/stack/redis.ts';
+import type { KillSignal, RunningServer } from '../../scripts/stack/server-process.ts';
+import { startTriton } from '../../scripts/stack/triton.ts';
+import { type EngineProcess, startEngine } from '../integration/worker/harness.ts';
+import type { PartAction } from './plan.ts';
+import type { EngineKind } from './settings.ts';
+import type { ShmMount } from './shm-mount.ts';
+
+type Server = Pick<RunningServer, 'kill' | 'restart' | 'stop'>;
+export type Behind = { readonly server: Server; readonly proxy: FaultProxy };
+
+const BATCH_MS = 20;
+const TRITON_MODEL = 'nan_rows';
+const DELAYS_MS = [20, 400] as const;
+
+/** What the embedded engine is called after a restart is another process on the same port, with the same journal. */
+class EmbeddedEngine implements Server {
+  readonly #args: readonly string[];
+  readonly #launcher: readonly string[];
+  #process: EngineProcess;
+
+  private constructor(process: EngineProcess, args: readonly string[], launcher: readonly string[]) {
+    this.#process = process;
+    this.#args = args;
+    this.#launcher = launcher;
+  }
+
+  static async start(journal: string, launcher: readonly string[]): Promise<EmbeddedEngine> {
+    const args = ['--synthetic', '--batch-ms', String(BATCH_MS), '--journal', journal];
+    return new EmbeddedEngine(await startEngine(args, await freePort(), launcher), args, launcher);
+  }
+
+  get port(): number {
+    return this.#process.grpcPort;
+  }
+
+  async kill(signal: KillSignal = 'SIGKILL'): Promise<void> {
+    const { program } = this.#process;
+    if (signal === 'SIGSTOP' || signal === 'SIGCONT') program.signal(signal);
+    else await program.stop(signal);
+  }
+
+  async restart(): Promise<void> {
+    this.#process = await startEngine(this.#args, this.port, this.#launcher);
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.program.kill();
+  }
+}
+
+export type Parts = Readonly<Record<'engine' | 'broker' | 'redis', Behind>> & {
+  readonly kafka: RunningKafka;
+  readonly store: RunningRedis;
+  /** What workers are told: each address is that of a proxy. */
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export async function startParts(
+  engine: EngineKind,
+  journal: string,
+  mount: ShmMount,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<Parts> {
+  const started = async <S extends { stop(): Promise<void> }>(server: Promise<S>): Promise<S> => {
+    const running = await server;
+    onClose(() => running.stop());
+    return running;
+  };
+  const behind = async (server: Server, targetPort: number, port?: number): Promise<Behind> => {
+    const proxy = await startProxy({ target: { port: targetPort }, ...(port === undefined ? {} : { port }) });
+    onClose(() => proxy.close());
+    return { server, proxy };
+  };
+  // The broker tells its clients where to go, so it has to know its proxy.
+  const brokerProxyPort = await freePort();
+  const kafka = await started(startKafka({ advertisedPort: brokerProxyPort }));
+  const store = await started(startRedis({ appendonly: true }));
+  const broker = await behind(kafka, kafka.proxiedPort, brokerProxyPort);
+  const redis = await behind(store, store.port);
+  const shared = { kafka, store, broker, redis };
+  const env = (engineProxy: FaultProxy) => ({
+    KAFKA_BOOTSTRAP_SERVERS: broker.proxy.address,
+    RAG_SERVING_REDIS_URL: `redis://${redis.proxy.address}`,
+    RAG_SERVING_BATCH_INGEST_GRPC_URL: engineProxy.address,
+  });
+  if (engine === 'triton') {
+    const triton = await started(startTriton({ models: [TRITON_MODEL] }));
+    const engineBehind = await behind(triton, Number(triton.grpcUrl.split(':')[1]));
+    return {
+      ...shared,
+      engine: engineBehind,
+      env: { ...env(engineBehind.proxy), RAG_SERVING_MODEL_NAME: TRITON_MODEL },
+    };
+  }
+  const embedded = await started(EmbeddedEngine.start(journal, mount.launcher));
+  const engineBehind = await behind(embedded, embedded.port);
+  return { ...shared, engine: engineBehind, env: env(engineBehind.proxy) };
+}
+
+/** One fault of a part, from its beginning to its end. */
+export async function sufferPart({ server, proxy }: Behind, action: PartAction, lastsMs: number): Promise<void> {
+  switch (action) {
+    case 'killed':
+    case 'stopped':
+      await server.kill(action === 'killed' ? 'SIGKILL' : 'SIGTERM');
+      await sleep(lastsMs);
+      return server.restart();
+    case 'frozen':
+      await server.kill('SIGSTOP');
+      await sleep(lastsMs);
+      return server.kill('SIGCONT');
+    case 'cut off':
+      await proxy.cut();
+      await sleep(lastsMs);
+      return proxy.restore();
+    case 'black-holed':
+      proxy.blackhole();
+      await sleep(lastsMs);
+      return proxy.restore();
+    case 'delayed': {
+      // Longer faults are milder: a round trip is two of these.
+      const [least, most] = DELAYS_MS;
+      proxy.delay(Math.max(least, most - lastsMs / 8));
+      await sleep(lastsMs);
+      return proxy.restore();
+    }
+  }
+}

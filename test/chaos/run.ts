@@ -1,0 +1,190 @@
+/**
+ * One chaos run: load that never ends, round after round of faults, a comparison after each round, a full one every few,
+ * and the numbers at the end. Faults of the product do not end it, so that one run tells of all of them.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endPrograms, eventually, TestTopic } from '../integration/worker/harness.ts';
+import { ChaosBroker } from './broker.ts';
+import { Checker } from './checker.ts';
+import { type FaultSpan, readJournal, repeatedBy } from './journal.ts';
+import { ProducedModel } from './model.ts';
+import { startParts } from './parts.ts';
+import { effectOf, type Fault, planRounds, type Round } from './plan.ts';
+import { type ChaosReport, writeReport } from './report.ts';
+import { Sender } from './sender.ts';
+import { type ChaosSettings, repeatCommand } from './settings.ts';
+import { machineShm, ownShmMount, type ShmMount } from './shm-mount.ts';
+import { ChaosStore } from './store.ts';
+import { Stream } from './stream.ts';
+import { isVectorOf } from './vectors.ts';
+import { World } from './world.ts';
+
+const WORKERS = 3;
+const PARTITIONS = 12;
+const DOCUMENTS = 240;
+const CHUNKS_PER_DOCUMENT = 20;
+const SHM_MIB = 32;
+const PREFIX = 'chaos:';
+/** A killed member's session, a start and the work that has piled up, on a machine that has other things to do too. */
+const QUIET_WITHIN_MS = 120_000;
+
+export type ChaosOutcome = { readonly report: ChaosReport; readonly problems: readonly string[] };
+
+export class ChaosRun {
+  readonly #settings: ChaosSettings;
+  readonly #say: (line: string) => void;
+  readonly #startedMs = Date.now();
+  readonly #closes: (() => Promise<unknown>)[] = [];
+  readonly #problems: string[] = [];
+  readonly #spans: FaultSpan[] = [];
+  readonly #faults: Partial<Record<Fault, number>> = {};
+  readonly #model: ProducedModel;
+  readonly #journal: string;
+  #round = 0;
+  #shmFilesLeft = 0;
+  #mount!: ShmMount;
+  #world!: World;
+  #checker!: Checker;
+  #sender!: Sender;
+
+  constructor(settings: ChaosSettings, say: (line: string) => void) {
+    this.#settings = settings;
+    this.#say = say;
+    this.#model = new ProducedModel(PARTITIONS, isVectorOf(settings.engine));
+    const folder = mkdtempSync(join(tmpdir(), 'rag-chaos-'));
+    this.#closes.push(async () => rmSync(folder, { recursive: true, force: true }));
+    this.#journal = join(folder, 'journal');
+  }
+
+  async run(): Promise<ChaosOutcome> {
+    const { seed, rounds, checkEvery } = this.#settings;
+    this.#say(`the same again: ${repeatCommand(this.#settings)}`);
+    await this.#start();
+    let over: Promise<unknown>[] = [];
+    for (const [index, round] of planRounds(seed, rounds, WORKERS).entries()) {
+      this.#round = index + 1;
+      over.push(this.#suffer(round));
+      if (checkEvery === 1) await Promise.all(over);
+      await sleep(round.pauseMs);
+      if (!(await this.#checker.whileRunning())) this.#say('  broker or store cannot be asked now');
+      if (this.#round % checkEvery !== 0 && this.#round !== rounds) continue;
+      await Promise.all(over);
+      over = [];
+      await this.#checkWhenQuiet();
+      if (this.#round !== rounds) this.#sender.begin();
+    }
+    await this.#world.stop();
+    await this.#countShmFiles();
+    return this.#finish();
+  }
+
+  async close(): Promise<void> {
+    await endPrograms();
+    for (const close of this.#closes.splice(0).reverse()) await close();
+  }
+
+  async #start(): Promise<void> {
+    const { engine, seed } = this.#settings;
+    const noMount = (why: string) => this.#say(`no /dev/shm of our own (${why}): "shared memory full" is left out`);
+    const onClose = (close: () => Promise<unknown>) => this.#closes.push(close);
+    // Triton's own processes have their queues in /dev/shm too, and clean up only in that of the machine.
+    this.#mount = engine === 'triton' ? machineShm : await ownShmMount(SHM_MIB, noMount);
+    onClose(() => this.#mount.close());
+    const parts = await startParts(engine, this.#journal, this.#mount, onClose);
+    const topic = new TestTopic(parts.kafka.bootstrapServers);
+    await topic.create(PARTITIONS);
+    await topic.close();
+    const broker = new ChaosBroker(parts.kafka.bootstrapServers, topic.topic, topic.group);
+    onClose(() => broker.close());
+    await broker.open();
+    const store = new ChaosStore(parts.store.port, PREFIX);
+    onClose(() => store.close());
+    const onFault = (says: string) => this.#fault(says);
+    this.#checker = new Checker(this.#model, broker, store, onFault);
+    const env = {
+      ...topic.env(parts.env.KAFKA_BOOTSTRAP_SERVERS!),
+      RAG_SERVING_REDIS_KEY_PREFIX: PREFIX,
+    };
+    const idPrefix = `chaos-${randomBytes(3).toString('hex')}`;
+    this.#world = new World(parts, this.#mount, idPrefix, WORKERS, env, onFault);
+    await this.#world.start();
+    const shape = { partitions: PARTITIONS, documents: DOCUMENTS, chunksPerDocument: CHUNKS_PER_DOCUMENT };
+    this.#sender = new Sender(new Stream(seed, shape), broker, this.#model);
+    this.#sender.begin();
+    this.#say(`started in ${this.#seconds()} s`);
+  }
+
+  async #suffer(round: Round): Promise<void> {
+    const { fault, worker, lastsMs } = round;
+    const whose = fault.startsWith('worker') || fault.startsWith('shared') ? ` (worker ${worker + 1})` : '';
+    const name = `${this.#round}/${this.#settings.rounds} ${fault}${whose}`;
+    if (fault === 'shared memory full' && this.#mount.fill === undefined) return this.#say(`${name}: left out`);
+    this.#faults[fault] = (this.#faults[fault] ?? 0) + 1;
+    let span: FaultSpan | undefined;
+    try {
+      await this.#world.suffer(round, () => {
+        this.#say(`${name} for ${lastsMs} ms`);
+        span = { effect: effectOf(fault), fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
+        this.#spans.push(span);
+      });
+    } catch (error) {
+      this.#fault(`${name} could not be done: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      if (span !== undefined) span.untilMs = Date.now();
+    }
+  }
+
+  async #checkWhenQuiet(): Promise<void> {
+    await this.#sender.end();
+    const began = Date.now();
+    await this.#world.untilReady();
+    let left: string[] = [];
+    const isDone = async () => (left = await this.#checker.unfinished()).length === 0;
+    await eventually('all is committed', isDone, QUIET_WITHIN_MS, 250).catch((cause: unknown) => {
+      throw new Error(`work stands still after round ${this.#round}: ${left.join('; ')}`, { cause });
+    });
+    await this.#checker.whenQuiet();
+    await this.#countShmFiles();
+    this.#say(`quiet after ${((Date.now() - began) / 1000).toFixed(1)} s, ${this.#problems.length} problems so far`);
+  }
+
+  async #countShmFiles(): Promise<void> {
+    const left = await this.#world.shmFilesLeft();
+    this.#shmFilesLeft += left.length;
+    if (left.length > 0) this.#fault(`left in /dev/shm: ${left.join(', ')}`);
+  }
+
+  #fault(says: string): void {
+    this.#problems.push(`round ${this.#round}: ${says}`);
+    this.#say(`PROBLEM in round ${this.#round}: ${says}`);
+    if (this.#problems.length === 1) this.#say(`the same again: ${repeatCommand(this.#settings)}`);
+  }
+
+  #finish(): ChaosOutcome {
+    const repeated =
+      this.#settings.engine === 'embedded'
+        ? repeatedBy(readJournal(this.#journal), this.#model.copies, this.#spans)
+        : undefined;
+    const report: ChaosReport = {
+      rounds: this.#round,
+      ...this.#checker.counts,
+      shmFilesLeft: this.#shmFilesLeft,
+      reembeddedAfterKill: repeated?.kill ?? null,
+      reembeddedAfterRebalance: repeated?.rebalance ?? null,
+      seed: this.#settings.seed,
+      seconds: this.#seconds(),
+      faults: this.#faults,
+    };
+    this.#say(`${this.#model.revisions} revisions; embedded again: ${JSON.stringify(repeated)}`);
+    this.#say(`${writeReport(report)}: ${JSON.stringify(report)}`);
+    return { report, problems: this.#problems };
+  }
+
+  #seconds(): number {
+    return Math.round((Date.now() - this.#startedMs) / 1000);
+  }
+}

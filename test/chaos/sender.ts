@@ -1,0 +1,44 @@
+/** Keeps the load up: takes from the stream, sends, tells the model what was acknowledged; can be held for a check. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChaosBroker } from './broker.ts';
+import type { ProducedModel } from './model.ts';
+import type { Stream } from './stream.ts';
+
+const EVERY_MS = 100;
+const MESSAGES_AT_ONCE = 15;
+
+export class Sender {
+  readonly #stream: Stream;
+  readonly #broker: ChaosBroker;
+  readonly #model: ProducedModel;
+  #stop = new AbortController();
+  #sending: Promise<void> = Promise.resolve();
+
+  constructor(stream: Stream, broker: ChaosBroker, model: ProducedModel) {
+    this.#stream = stream;
+    this.#broker = broker;
+    this.#model = model;
+  }
+
+  begin(): void {
+    const { signal } = (this.#stop = new AbortController());
+    this.#sending = this.#send(signal);
+    // Whoever ends it hears of its failure.
+    this.#sending.catch(() => undefined);
+  }
+
+  /** Resolves when all that was taken is acknowledged. */
+  end(): Promise<void> {
+    this.#stop.abort();
+    return this.#sending;
+  }
+
+  async #send(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const messages = this.#stream.take(MESSAGES_AT_ONCE);
+      this.#model.sending(messages);
+      this.#model.acknowledged(await this.#broker.send(messages));
+      await sleep(EVERY_MS);
+    }
+  }
+}
