@@ -7,10 +7,11 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Effect } from './plan.ts';
+import { type Effect, effectOf, type Fault } from './plan.ts';
 
-export type FaultSpan = { readonly effect: Effect; readonly fromMs: number; untilMs: number };
-export type Repeated = Readonly<Record<Effect | 'unexplained', number>>;
+export type FaultSpan = { readonly fault: Fault; readonly fromMs: number; untilMs: number };
+/** Repetitions by the fault that is blamed. */
+export type Repeated = ReadonlyMap<Fault | 'unexplained', number>;
 
 /** Milliseconds of each embedding, by SHA-256 of the text. */
 export type Embeddings = ReadonlyMap<string, readonly number[]>;
@@ -39,16 +40,28 @@ export function repeatedBy(
   copies: ReadonlyMap<string, number>,
   spans: readonly FaultSpan[],
 ): Repeated {
-  const repeated = { kill: 0, rebalance: 0, call: 0, unexplained: 0 };
-  const order = ['kill', 'rebalance', 'call'] as const;
+  const repeated = new Map<Fault | 'unexplained', number>();
   for (const [text, count] of copies) {
     const times = [...(embeddings.get(text) ?? [])].sort((a, b) => a - b);
     for (let again = count; again < times.length; again++) {
-      const [before, at] = [times[again - 1]!, times[again]!];
-      const going = spans.filter(({ fromMs, untilMs }) => fromMs <= at && untilMs + AFTERMATH_MS >= before);
-      const blamed = order.find((effect) => going.some((span) => span.effect === effect));
-      repeated[blamed ?? 'unexplained']++;
+      const blamed = blame(spans, times[again - 1]!, times[again]!);
+      repeated.set(blamed, (repeated.get(blamed) ?? 0) + 1);
     }
   }
   return repeated;
+}
+
+export function countOf(repeated: Repeated, effect: Effect): number {
+  return [...repeated].reduce(
+    (sum, [fault, count]) => sum + (fault !== 'unexplained' && effectOf(fault) === effect ? count : 0),
+    0,
+  );
+}
+
+const GRAVEST_FIRST = ['kill', 'rebalance', 'call'] as const;
+
+function blame(spans: readonly FaultSpan[], beforeMs: number, atMs: number): Fault | 'unexplained' {
+  const going = spans.filter(({ fromMs, untilMs }) => fromMs <= atMs && untilMs + AFTERMATH_MS >= beforeMs);
+  const worst = GRAVEST_FIRST.find((effect) => going.some(({ fault }) => effectOf(fault) === effect));
+  return going.find(({ fault }) => effectOf(fault) === worst)?.fault ?? 'unexplained';
 }

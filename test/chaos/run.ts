@@ -10,10 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endPrograms, eventually, TestTopic } from '../integration/worker/harness.ts';
 import { ChaosBroker } from './broker.ts';
 import { Checker } from './checker.ts';
-import { type FaultSpan, readJournal, repeatedBy } from './journal.ts';
+import { countOf, type FaultSpan, readJournal, repeatedBy } from './journal.ts';
 import { ProducedModel } from './model.ts';
 import { startParts } from './parts.ts';
-import { effectOf, type Fault, planRounds, type Round } from './plan.ts';
+import { type Fault, planRounds, type Round } from './plan.ts';
 import { type ChaosReport, writeReport } from './report.ts';
 import { Sender } from './sender.ts';
 import { type ChaosSettings, repeatCommand } from './settings.ts';
@@ -128,7 +128,7 @@ export class ChaosRun {
     try {
       await this.#world.suffer(round, () => {
         this.#say(`${name} for ${lastsMs} ms`);
-        span = { effect: effectOf(fault), fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
+        span = { fault, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
         this.#spans.push(span);
       });
     } catch (error) {
@@ -173,13 +173,13 @@ export class ChaosRun {
       rounds: this.#round,
       ...this.#checker.counts,
       shmFilesLeft: this.#shmFilesLeft,
-      reembeddedAfterKill: repeated?.kill ?? null,
-      reembeddedAfterRebalance: repeated?.rebalance ?? null,
+      reembeddedAfterKill: repeated === undefined ? null : countOf(repeated, 'kill'),
+      reembeddedAfterRebalance: repeated === undefined ? null : countOf(repeated, 'rebalance'),
       seed: this.#settings.seed,
       seconds: this.#seconds(),
       faults: this.#faults,
     };
-    this.#say(`${this.#model.revisions} revisions; embedded again: ${JSON.stringify(repeated)}`);
+    this.#say(`${this.#model.revisions} revisions; embedded again: ${JSON.stringify([...(repeated ?? [])])}`);
     this.#say(`${writeReport(report)}: ${JSON.stringify(report)}`);
     return { report, problems: this.#problems };
   }

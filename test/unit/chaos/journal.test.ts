@@ -2,25 +2,36 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type FaultSpan, readJournal, repeatedBy, sha256 } from '../../chaos/journal.ts';
+import { countOf, type FaultSpan, readJournal, repeatedBy, sha256 } from '../../chaos/journal.ts';
+import type { Effect, Fault } from '../../chaos/plan.ts';
 
-const none = { kill: 0, rebalance: 0, call: 0, unexplained: 0 };
-const span = (effect: FaultSpan['effect'], fromMs: number, untilMs: number): FaultSpan => ({ effect, fromMs, untilMs });
+const span = (fault: Fault, fromMs: number, untilMs: number): FaultSpan => ({ fault, fromMs, untilMs });
 const twice = (a: number, b: number) => new Map([['text', [a, b]]]);
 const once = new Map([['text', 1]]);
+const kill = span('worker killed', 200, 300);
 
 it.for([
-  ['a kill between the two', [span('kill', 200, 300)], { ...none, kill: 1 }],
-  ['a kill and a rebalance: the kill', [span('rebalance', 150, 160), span('kill', 200, 300)], { ...none, kill: 1 }],
-  ['a call that failed, executed late', [span('call', 10, 90)], { ...none, call: 1 }],
-  ['a fault after both', [span('kill', 20_000, 30_000)], { ...none, unexplained: 1 }],
-  ['no fault', [], { ...none, unexplained: 1 }],
-] as const)('a repetition is put down to %s', ([, spans, expected]) => {
-  expect(repeatedBy(twice(100, 1_000), once, spans)).toEqual(expected);
+  ['a kill between the two', [kill], 'worker killed'],
+  ['a kill and a rebalance: the kill', [span('worker stopped', 150, 160), kill], 'worker killed'],
+  ['a call that failed, executed late', [span('engine frozen', 10, 90)], 'engine frozen'],
+  ['a fault after both', [span('worker killed', 20_000, 30_000)], 'unexplained'],
+  ['no fault', [], 'unexplained'],
+] as const)('a repetition is put down to %s', ([, spans, blamed]) => {
+  expect(repeatedBy(twice(100, 1_000), once, spans)).toEqual(new Map([[blamed, 1]]));
 });
 
 it('a text that stands twice in the log is embedded twice for good reason', () => {
-  expect(repeatedBy(twice(100, 1_000), new Map([['text', 2]]), [])).toEqual(none);
+  expect(repeatedBy(twice(100, 1_000), new Map([['text', 2]]), [kill])).toEqual(new Map());
+});
+
+it('counts by effect', () => {
+  const repeated = new Map<Fault | 'unexplained', number>([
+    ['worker killed', 3],
+    ['broker killed', 4],
+    ['guest worker', 5],
+    ['unexplained', 6],
+  ]);
+  expect(['kill', 'rebalance', 'call'].map((effect) => countOf(repeated, effect as Effect))).toEqual([3, 9, 0]);
 });
 
 it('reads a journal whose last line was cut short', () => {
