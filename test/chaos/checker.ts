@@ -4,9 +4,12 @@
  * Two comparisons. At any moment: what is committed is in the store, and no commit moves back. When all is quiet: nothing
  * is left to do, and the store holds exactly the newest of everything.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChaosBroker } from './broker.ts';
 import type { FaultKind, ProducedModel, Verdict } from './model.ts';
 import type { ChaosStore, StoreContents } from './store.ts';
+
+const EVERY_MS = 500;
 
 export class Checker {
   readonly counts: Record<FaultKind, number> = { lost: 0, stale: 0, resurrected: 0, wrongVectors: 0 };
@@ -16,6 +19,7 @@ export class Checker {
   readonly #onFault: (says: string) => void;
   readonly #seen = new Set<string>();
   #committed: readonly bigint[];
+  #times = 0;
 
   constructor(model: ProducedModel, broker: ChaosBroker, store: ChaosStore, onFault: (says: string) => void) {
     this.#model = model;
@@ -25,11 +29,23 @@ export class Checker {
     this.#committed = model.ends.map(() => 0n);
   }
 
-  /** While load and faults go on. False when broker or store could not be asked. */
-  async whileRunning(): Promise<boolean> {
-    const read = await this.#readBoth();
-    if (read !== undefined) this.#judge(read.rows, read.committed);
-    return read !== undefined;
+  /** Comparisons while load and faults went on. */
+  get times(): number {
+    return this.#times;
+  }
+
+  /** Compares again and again while load and faults go on; resolves when the one that is under way has ended. */
+  watch(signal: AbortSignal): Promise<void> {
+    const watching = async () => {
+      for (; !signal.aborted; await sleep(EVERY_MS)) {
+        const read = await this.#readBoth();
+        // Broker and store cannot always be asked.
+        if (read === undefined) continue;
+        this.#judge(read.rows, read.committed);
+        this.#times++;
+      }
+    };
+    return watching();
   }
 
   /** Partitions whose commit has not reached the end. */

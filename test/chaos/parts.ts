@@ -14,7 +14,8 @@ import type { ShmMount } from './shm-mount.ts';
 type Server = Pick<RunningServer, 'kill' | 'restart' | 'stop'>;
 export type Behind = { readonly server: Server; readonly proxy: FaultProxy };
 
-const BATCH_MS = 20;
+/** Long enough that there is nearly always a batch at the engine when something dies. */
+const BATCH_MS = 60;
 const TRITON_MODEL = 'nan_rows';
 const DELAYS_MS = [20, 400] as const;
 

@@ -34,12 +34,18 @@ export function effectOf(fault: Fault): Effect {
   return 'rebalance';
 }
 
-export type Round = {
+/** One fault from its beginning to its end. */
+export type Stroke = {
   readonly fault: Fault;
   /** Which of the workers, for the faults of one. */
   readonly worker: number;
   /** How long the fault lasts. */
   readonly lastsMs: number;
+};
+
+export type Round = Stroke & {
+  /** Misfortunes seldom come singly: a further fault that begins so long after the first, of another target. */
+  readonly also: (Stroke & { readonly afterMs: number }) | undefined;
   /** From the beginning of this round to that of the next, or, when rounds do not overlap, of quiet after it. */
   readonly pauseMs: number;
 };
@@ -64,6 +70,10 @@ function durationOf(fault: Fault): readonly [from: number, to: number] {
   }
 }
 
+const SHARE_OF_DOUBLE_FAULTS = 0.4;
+/** What hurts most while engine, broker or store are away. */
+const workerDeaths = ['worker killed', 'worker killed', 'worker stopped', 'worker frozen past its session'] as const;
+
 /** Each fault at least once when there are enough rounds, in an order of the seed's. */
 export function planRounds(seed: number, rounds: number, workers: number): Round[] {
   const random = randomFrom(seed);
@@ -73,10 +83,21 @@ export function planRounds(seed: number, rounds: number, workers: number): Round
     const deck: Fault[] = [...faults, 'worker killed', 'worker frozen past its session'];
     while (deck.length > 0) kinds.push(...deck.splice(random.between(0, deck.length - 1), 1));
   }
-  return kinds.slice(0, rounds).map((fault) => ({
+  const stroke = (fault: Fault): Stroke => ({
     fault,
     worker: random.between(0, workers - 1),
     lastsMs: random.between(...durationOf(fault)),
-    pauseMs: random.between(1_500, 4_500),
-  }));
+  });
+  const isOfPart = (fault: Fault) => partFaults.some((each) => each === fault);
+  return kinds.slice(0, rounds).map((fault) => {
+    const first = stroke(fault);
+    const others = isOfPart(fault) ? workerDeaths : partFaults;
+    const second = stroke(others[random.between(0, others.length - 1)]!);
+    const afterMs = random.between(0, first.lastsMs);
+    return {
+      ...first,
+      also: random.chance(SHARE_OF_DOUBLE_FAULTS) ? { ...second, afterMs } : undefined,
+      pauseMs: random.between(1_500, 4_000),
+    };
+  });
 }

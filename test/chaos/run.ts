@@ -13,7 +13,7 @@ import { Checker } from './checker.ts';
 import { countOf, type FaultSpan, readJournal, repeatedBy } from './journal.ts';
 import { ProducedModel } from './model.ts';
 import { startParts } from './parts.ts';
-import { type Fault, planRounds, type Round } from './plan.ts';
+import { type Fault, planRounds, type Round, type Stroke } from './plan.ts';
 import { type ChaosReport, writeReport } from './report.ts';
 import { Sender } from './sender.ts';
 import { type ChaosSettings, repeatCommand } from './settings.ts';
@@ -44,6 +44,8 @@ export class ChaosRun {
   readonly #faults: Partial<Record<Fault, number>> = {};
   readonly #model: ProducedModel;
   readonly #journal: string;
+  #watching = new AbortController();
+  #watched: Promise<void> = Promise.resolve();
   #round = 0;
   #shmFilesLeft = 0;
   #mount!: ShmMount;
@@ -70,12 +72,11 @@ export class ChaosRun {
       over.push(this.#suffer(round));
       if (checkEvery === 1) await Promise.all(over);
       await sleep(round.pauseMs);
-      if (!(await this.#checker.whileRunning())) this.#say('  broker or store cannot be asked now');
       if (this.#round % checkEvery !== 0 && this.#round !== rounds) continue;
       await Promise.all(over);
       over = [];
       await this.#checkWhenQuiet();
-      if (this.#round !== rounds) this.#sender.begin();
+      if (this.#round !== rounds) this.#begin();
     }
     await this.#world.stop();
     await this.#countShmFiles();
@@ -83,6 +84,8 @@ export class ChaosRun {
   }
 
   async close(): Promise<void> {
+    this.#watching.abort();
+    await Promise.allSettled([this.#watched, this.#sender?.end()]);
     await endPrograms();
     for (const close of this.#closes.splice(0).reverse()) await close();
   }
@@ -114,19 +117,29 @@ export class ChaosRun {
     await this.#world.start();
     const shape = { partitions: PARTITIONS, documents: DOCUMENTS, chunksPerDocument: CHUNKS_PER_DOCUMENT };
     this.#sender = new Sender(new Stream(seed, shape), broker, this.#model);
-    this.#sender.begin();
+    this.#begin();
     this.#say(`started in ${this.#seconds()} s`);
   }
 
   async #suffer(round: Round): Promise<void> {
-    const { fault, worker, lastsMs } = round;
+    const name = `${this.#round}/${this.#settings.rounds}`;
+    const strokes = [this.#strike(round, name)];
+    if (round.also !== undefined) {
+      await sleep(round.also.afterMs);
+      strokes.push(this.#strike(round.also, `${name} also`));
+    }
+    await Promise.all(strokes);
+  }
+
+  async #strike(stroke: Stroke, label: string): Promise<void> {
+    const { fault, worker, lastsMs } = stroke;
     const whose = fault.startsWith('worker') || fault.startsWith('shared') ? ` (worker ${worker + 1})` : '';
-    const name = `${this.#round}/${this.#settings.rounds} ${fault}${whose}`;
+    const name = `${label} ${fault}${whose}`;
     if (fault === 'shared memory full' && this.#mount.fill === undefined) return this.#say(`${name}: left out`);
     this.#faults[fault] = (this.#faults[fault] ?? 0) + 1;
     let span: FaultSpan | undefined;
     try {
-      await this.#world.suffer(round, () => {
+      await this.#world.suffer(stroke, () => {
         this.#say(`${name} for ${lastsMs} ms`);
         span = { fault, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
         this.#spans.push(span);
@@ -138,6 +151,14 @@ export class ChaosRun {
     }
   }
 
+  #begin(): void {
+    this.#sender.begin();
+    this.#watching = new AbortController();
+    this.#watched = this.#checker.watch(this.#watching.signal);
+    // Whoever ends it hears of its failure.
+    this.#watched.catch(() => undefined);
+  }
+
   async #checkWhenQuiet(): Promise<void> {
     await this.#sender.end();
     const began = Date.now();
@@ -147,9 +168,13 @@ export class ChaosRun {
     await eventually('all is committed', isDone, QUIET_WITHIN_MS, 250).catch((cause: unknown) => {
       throw new Error(`work stands still after round ${this.#round}: ${left.join('; ')}`, { cause });
     });
+    this.#watching.abort();
+    await this.#watched;
     await this.#checker.whenQuiet();
     await this.#countShmFiles();
-    this.#say(`quiet after ${((Date.now() - began) / 1000).toFixed(1)} s, ${this.#problems.length} problems so far`);
+    this.#say(
+      `quiet after ${((Date.now() - began) / 1000).toFixed(1)} s, ${this.#checker.times} comparisons and ${this.#problems.length} problems so far`,
+    );
   }
 
   async #countShmFiles(): Promise<void> {

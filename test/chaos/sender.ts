@@ -5,7 +5,10 @@ import type { ProducedModel } from './model.ts';
 import type { Stream } from './stream.ts';
 
 const EVERY_MS = 100;
-const MESSAGES_AT_ONCE = 15;
+const MESSAGES_AT_ONCE = 12;
+/** Every so often far more at once than is done in a moment. */
+const BURST_EVERY = 20;
+const BURST = 250;
 
 export class Sender {
   readonly #stream: Stream;
@@ -34,8 +37,8 @@ export class Sender {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const messages = this.#stream.take(MESSAGES_AT_ONCE);
+    for (let turn = 1; !signal.aborted; turn++) {
+      const messages = this.#stream.take(turn % BURST_EVERY === 0 ? BURST : MESSAGES_AT_ONCE);
       this.#model.sending(messages);
       this.#model.acknowledged(await this.#broker.send(messages));
       await sleep(EVERY_MS);

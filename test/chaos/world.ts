@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Env } from '../integration/worker/harness.ts';
 import type { Parts } from './parts.ts';
 import { sufferPart } from './parts.ts';
-import { type Part, type PartAction, parts as partNames, type Round, SESSION_TIMEOUT_MS } from './plan.ts';
+import { type Part, type PartAction, parts as partNames, SESSION_TIMEOUT_MS, type Stroke } from './plan.ts';
 import { abandonedFiles, type ShmMount } from './shm-mount.ts';
 import { ChaosWorker } from './workers.ts';
 
@@ -51,12 +51,12 @@ export class World {
   }
 
   /** Resolves when the fault is over; `began` is called when its target was free for it. */
-  suffer(round: Round, began: () => void): Promise<void> {
-    const targets = this.#targetsOf(round);
+  suffer(stroke: Stroke, began: () => void): Promise<void> {
+    const targets = this.#targetsOf(stroke);
     const before = Promise.all(targets.map((target) => this.#busy.get(target)));
     const over = before.then(() => {
       began();
-      return this.#suffer(round);
+      return this.#suffer(stroke);
     });
     // A fault that could not be done is told by its own promise, and does not hold up the next one.
     for (const target of targets)
@@ -89,13 +89,13 @@ export class World {
     await Promise.all(this.#workers.map((worker) => worker.end('SIGTERM')));
   }
 
-  #targetsOf({ fault, worker }: Round): string[] {
+  #targetsOf({ fault, worker }: Stroke): string[] {
     if (fault === 'guest worker') return [fault];
     if (fault === 'shared memory full') return ['shm', `worker ${worker}`];
     return [fault.startsWith('worker') ? `worker ${worker}` : fault.split(' ')[0]!];
   }
 
-  async #suffer({ fault, worker: index, lastsMs }: Round): Promise<void> {
+  async #suffer({ fault, worker: index, lastsMs }: Stroke): Promise<void> {
     const worker = this.#workers[index]!;
     switch (fault) {
       case 'worker killed':

@@ -20,6 +20,16 @@ describe('a seed', () => {
   });
 });
 
+describe('a round of two faults', () => {
+  it('is common, and hits a worker and what it depends on', () => {
+    const isOfWorker = (fault: string) => /^(worker|guest|shared)/.test(fault);
+    const rounds = planRounds(1, 1_000, 3);
+    const double = rounds.filter(({ also }) => also !== undefined);
+    expect(double.length).toBeGreaterThan(300);
+    for (const { fault, also } of double) expect(isOfWorker(fault)).not.toBe(isOfWorker(also!.fault));
+  });
+});
+
 describe('the stream', () => {
   const messages = new Stream(1, shape).take(20_000);
   const operations = messages.flatMap((message) => message.operations);
