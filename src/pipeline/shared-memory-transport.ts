@@ -36,6 +36,9 @@ export type SharedMemoryTransportOptions = {
   readonly clock?: Clock;
 };
 
+/** Until a server that did not answer the question is asked again. */
+const AWAY_MS = 1_000;
+
 export class SharedMemoryTransport implements EmbedTransport {
   readonly #options: SharedMemoryTransportOptions;
   readonly #clock: Clock;
@@ -145,6 +148,7 @@ export class SharedMemoryTransport implements EmbedTransport {
     if (this.#asking) return;
     this.#asking = true;
     const { memory, onReturned, askAgainMs } = this.#options;
+    let waitMs = askAgainMs;
     try {
       const { mode } = await memory.registration.ensureRegistered(memory.registration.epoch);
       if (mode === 'shared-memory') {
@@ -152,12 +156,13 @@ export class SharedMemoryTransport implements EmbedTransport {
         onReturned();
         return;
       }
-    } catch {
-      // Away, or at its end: the batches themselves say so.
+    } catch (error) {
+      // The batches themselves say so. One that is back may be another one.
+      if (isServingError(error) && unansweredReason(error) !== undefined) waitMs = Math.min(askAgainMs, AWAY_MS);
     } finally {
       this.#asking = false;
     }
-    this.#inlineUntilMs = this.#clock.monotonicMs() + askAgainMs;
+    this.#inlineUntilMs = this.#clock.monotonicMs() + waitMs;
   }
 }
 

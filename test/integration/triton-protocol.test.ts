@@ -199,7 +199,10 @@ describe('inference through shared memory', () => {
     await expect(abandoned).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
     const inUse = { code: 'SHM_REGION_EXISTS' };
     await expect(client.registerSharedMemory(region, soon)).rejects.toMatchObject(inUse);
+    const again = { ...region, name: `${name}.2` };
+    await expect(client.registerSharedMemory(again, soon)).rejects.toMatchObject(inUse);
     await expect(client.unregisterSharedMemory(name, soon)).rejects.toMatchObject(inUse);
+    await expect(client.registerSharedMemory(again, soon)).rejects.toMatchObject(inUse);
     const giveUp = () => client.unregisterSharedMemory(name, soon).then(() => true);
     await vi.waitUntil(() => giveUp().catch(() => false), { timeout: 10_000, interval: 20 });
     await client.registerSharedMemory(region, soon);

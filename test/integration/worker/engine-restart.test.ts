@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { useKafka, useTriton } from '../../support/stack.ts';
-import { expectExactlyStored, expectNoDeadLetters, lancedbAt, shmFilesOf } from './evidence.ts';
+import { expectExactlyStored, expectNoDeadLetters, lancedbAt, regionsAt, shmFilesOf } from './evidence.ts';
 import {
   chunkMessage,
   type EngineProcess,
@@ -134,5 +135,83 @@ describe('an engine that comes back without shared memory', () => {
     expect(await topic.lag()).toBeGreaterThan(0);
     await expectNoDeadLetters(topic);
     expect(shmFilesOf(ID)).toEqual([]);
+  });
+});
+
+describe('an engine that is started again', () => {
+  const chunks: TestChunk[] = Array.from({ length: 400 }, (_, i) => ({
+    chunkId: `chunk-${i}`,
+    documentId: `document-${i % 50}`,
+    text: `note ${i} of the harbour master`,
+  }));
+  const send = (from: number, to: number) => topic.send(chunks.slice(from, to).map((chunk) => chunkMessage(chunk)));
+  const shmBatches = (worker: WorkerProcess) =>
+    worker.metric('rag_serving_batches_total', 'transport="shared_memory"', 'result="ok"');
+  const slots = async (worker: WorkerProcess) => {
+    const states = ['free', 'leased', 'quarantined'];
+    return Promise.all(states.map((state) => worker.metric('rag_serving_shm_slots', `state="${state}"`)));
+  };
+
+  async function expectDone(worker: WorkerProcess): Promise<void> {
+    await topic.untilLagZero();
+    await eventually('slots free', async () => (await slots(worker)).join() === '4,0,0');
+    expect(await worker.stop()).toEqual({ code: 0, signal: null });
+    await expectExactlyStored(lancedbAt(folder), chunks);
+    await expectNoDeadLetters(topic);
+    expect(shmFilesOf(ID)).toEqual([]);
+  }
+
+  it('between the registration and the first batch: the region is registered again, and no chunk notices (T01)', async () => {
+    const first = await startEngine();
+    const worker = await workerOn(first.target);
+    await worker.program.line(({ msg }) => msg === 'tensors travel in shared memory');
+    await first.program.kill();
+    const second = await startEngine(['--synthetic'], first.grpcPort);
+    await eventually('ready', async () => (await worker.ready()).status === 200);
+    await send(0, 400);
+    await expectDone(worker);
+    expect(await regionsAt(second)).toEqual([]);
+  });
+
+  it('while every slot is quarantined: all of them come back (T01)', async () => {
+    const first = await startEngine(['--synthetic', '--batch-ms', '200']);
+    const worker = await workerOn(first.target, { RAG_SERVING_INFERENCE_TIMEOUT_MS: '1000' });
+    await send(0, 400);
+    await eventually('slots out', async () => (await slots(worker))[1] === 4, 30_000, 5);
+    first.program.signal('SIGSTOP');
+    await eventually('slots rest', async () => (await slots(worker)).join() === '0,0,4');
+    await first.program.kill();
+    await startEngine(['--synthetic'], first.grpcPort);
+    await untilPersisted(worker, 400);
+    expect(await inlineBatches(worker)).toBe(0);
+    await expectDone(worker);
+  });
+
+  it('without shared memory and then with it: the worker goes inline, and returns by itself', async () => {
+    const first = await startEngine();
+    const worker = await workerOn(first.target);
+    await send(0, 100);
+    await untilPersisted(worker, 100);
+    await first.program.kill();
+    const second = await startEngine(['--synthetic', '--allow-client-shm', 'false'], first.grpcPort);
+    await send(100, 200);
+    await untilPersisted(worker, 200);
+    expect(await inlineBatches(worker)).toBeGreaterThan(0);
+    await second.program.kill();
+    // A batch that meets nobody: the next engine may be another one.
+    await send(200, 300);
+    await eventually('not ready', async () => (await worker.ready()).status === 503);
+    await startEngine(['--synthetic'], first.grpcPort);
+    await untilPersisted(worker, 300);
+    const before = await shmBatches(worker);
+    // It is asked beside the batches, about once a second now.
+    for (let from = 300; from < 400; from += 10) {
+      await send(from, from + 10);
+      await untilPersisted(worker, from + 10);
+      await sleep(300);
+    }
+    expect(await shmBatches(worker)).toBeGreaterThan(before);
+    expect(worker.log.filter(({ msg }) => msg === 'tensors travel in shared memory again')).toHaveLength(1);
+    await expectDone(worker);
   });
 });

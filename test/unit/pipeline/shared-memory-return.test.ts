@@ -104,13 +104,21 @@ describe('an engine that stopped taking shared memory', () => {
   });
 
   it('is asked at once when the connection was lost meanwhile: it may be another one', async () => {
-    const { server, told, embed, registrations, inlineFails } = await open();
+    const { server, now, told, embed, registrations, inlineFails } = await open();
     server.restart();
     server.registerFails = [disabled()];
     expect(await embed()).toBe('inline');
     inlineFails.push(new ServingError('INFERENCE_UNAVAILABLE', 'lost'));
     await expect(embed()).rejects.toMatchObject({ code: 'INFERENCE_UNAVAILABLE' });
     expect(registrations()).toBe(2);
+    // Not there yet: it is asked again soon, not after the interval.
+    server.registerFails = [new ServingError('INFERENCE_UNAVAILABLE', 'away')];
+    await embed();
+    await expect.poll(registrations).toBe(3);
+    now.ms = 999;
+    await embed();
+    expect(registrations()).toBe(3);
+    now.ms = 1_000;
     await embed();
     await untilReturned(told);
     expect(await embed()).toBe('shared_memory');
