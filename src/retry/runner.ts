@@ -6,6 +6,7 @@
  * reads have been seen to sleep through a restart of Redis, and its jobs fail for good once they have stalled too often.
  * Here Redis is polled, every wait has a limit, and a pause follows each failure.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, Worker } from 'bullmq';
 import { asServingError } from '../errors.ts';
@@ -73,6 +74,8 @@ export class RetryRunner {
     const { redis, name, keyPrefix, lockMs, log } = options;
     this.#trouble = new ConnectionTrouble(redis.server, log);
     this.#permits = new Permits(options.concurrency);
+    // As many listeners as there are jobs.
+    setMaxListeners(0, this.#stopped.signal, this.#ending.signal);
     this.#worker = new Worker<StoredRecord>(name, null, {
       connection: { ...redis.connection, connectionName: 'rag-serving-retry-runner' },
       prefix: keyPrefix,
@@ -194,7 +197,7 @@ export class RetryRunner {
     }
   }
 
-  /** Tried until Redis answers, or until we close: then the job's lock runs out and another worker runs it again. */
+  /** Tried until Redis answers, or until we stop: then the job's lock runs out and another worker runs it again. */
   async #writeDown(job: RetryJobOfQueue, step: NextStep): Promise<void> {
     for (;;) {
       try {
@@ -205,9 +208,9 @@ export class RetryRunner {
           return;
         }
         this.#trouble.note(error);
-        if (this.#ending.signal.aborted) return;
+        if (this.#stopped.signal.aborted) return;
       }
-      await sleep(TROUBLE_PAUSE_MS, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      await sleep(TROUBLE_PAUSE_MS, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
     }
   }
 
