@@ -59,6 +59,7 @@ const CATALOGUE = {
   KAFKA_CONSUMER_DEAD: 'fatal',
   KAFKA_TOPIC_UNKNOWN: 'fatal',
   KAFKA_GROUP_MISUSED: 'fatal',
+  KAFKA_OFFSETS_GONE: 'fatal',
 
   BREAKER_OPEN: 'outage',
   DRAIN_TIMEOUT: 'outage',

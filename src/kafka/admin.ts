@@ -6,6 +6,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
+import type { LogBounds } from '../offsets/offset-reset.ts';
+import type { BrokerOffset } from '../offsets/opening.ts';
 import { settledWithin } from './bounded.ts';
 import type { KafkaClient } from './client.ts';
 import { brokerErrorType, kafkaError } from './kafka-errors.ts';
@@ -71,18 +73,35 @@ export class KafkaAdmin {
     return this.#ask('list topics', async (admin) => (await admin.listTopics()).includes(topic));
   }
 
-  /** Committed offsets by partition; negative where there is none. */
-  committedOffsets(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
+  /** What the broker holds for each partition, with the metadata; negative where nothing is committed. */
+  groupOffsets(groupId: string, topic: string): Promise<ReadonlyMap<number, BrokerOffset>> {
     return this.#ask(`read offsets of group ${groupId}`, async (admin) => {
       const [answer] = await admin.fetchOffsets({ groupId, topics: [topic] });
-      return new Map((answer?.partitions ?? []).map(({ partition, offset }) => [partition, BigInt(offset)]));
+      return new Map(
+        (answer?.partitions ?? []).map(({ partition, offset, metadata }) => [
+          partition,
+          { offset: BigInt(offset), metadata: metadata ?? '' },
+        ]),
+      );
     });
+  }
+
+  /** Committed offsets by partition; negative where there is none. */
+  async committedOffsets(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
+    return new Map(
+      Array.from(await this.groupOffsets(groupId, topic), ([partition, { offset }]) => [partition, offset]),
+    );
+  }
+
+  /** Where the log of a partition begins and ends; undefined for a partition that is not there. */
+  async logBounds(topic: string, partition: number): Promise<LogBounds | undefined> {
+    const found = (await this.#ends(topic)).find((one) => one.partition === partition);
+    return found && { low: BigInt(found.low), end: BigInt(found.high) };
   }
 
   async lag(groupId: string, topic: string): Promise<readonly PartitionLag[]> {
     const committed = await this.committedOffsets(groupId, topic);
-    const ends = await this.#ask(`read offsets of topic ${topic}`, (admin) => admin.fetchTopicOffsets(topic));
-    return ends
+    return (await this.#ends(topic))
       .map(({ partition, low, high }) => partitionLag(partition, BigInt(low), BigInt(high), committed.get(partition)))
       .sort((a, b) => a.partition - b.partition);
   }
@@ -96,6 +115,10 @@ export class KafkaAdmin {
       CLOSE_TIMEOUT_MS,
       'disconnect',
     ).catch(() => undefined);
+  }
+
+  #ends(topic: string) {
+    return this.#ask(`read offsets of topic ${topic}`, (admin) => admin.fetchTopicOffsets(topic));
   }
 
   async #ask<T>(doing: string, call: (admin: Admin) => Promise<T>): Promise<T> {

@@ -16,3 +16,9 @@ export async function settledWithin<T>(promise: Promise<T>, timeoutMs: number, d
     clearTimeout(timer);
   }
 }
+
+/** Aborts after the time, or with the given signal. */
+export function abortedAfter(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+}

@@ -1,35 +1,29 @@
 /**
  * Sends one list of offsets to the group's coordinator, once, and believes only the acknowledgement.
  *
- * Goes through the batch handler's own commit function, not through `consumer.commitOffsets`: that one repeats a failed
- * commit by itself, and after a rebalance it would sign the old list with the new generation, moving a partition back that
- * is another's by then. Before the first batch there is no such function, and hardly anything to commit.
+ * Goes to kafkajs's group itself, not through `consumer.commitOffsets`: that one repeats a failed commit by itself, and after
+ * a rebalance it would sign the old list with the new generation, moving a partition back that is another's by then.
  */
-import type { Consumer, ConsumerCommitOffsetsEvent, EachBatchPayload } from 'kafkajs';
+import type { ConsumerCommitOffsetsEvent } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import type { Commit } from '../offsets/commit-plan.ts';
 import { partitionKey } from '../offsets/epochs.ts';
 import { settledWithin } from './bounded.ts';
+import type { HookedGroup } from './group-hooks.ts';
 
 const COMMIT_TIMEOUT_MS = 10_000;
 
 export class CommitChannel {
   readonly #topic: string;
-  readonly #consumer: Consumer;
-  #commitOffsets: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
+  readonly #group: HookedGroup;
   /** Offsets that the broker has acknowledged, as kafkajs reports them. */
   readonly #acknowledged = new Map<string, string>();
   /** A commit that was given up and may still be sent: until it has ended, a newer one could be overtaken by it. */
   #overdue: Promise<unknown> | undefined;
 
-  constructor(consumer: Consumer, topic: string) {
-    this.#consumer = consumer;
+  constructor(group: HookedGroup, topic: string) {
+    this.#group = group;
     this.#topic = topic;
-  }
-
-  /** Every batch brings the function along; it signs with the generation of the turn it is called in. */
-  use(commitOffsets: EachBatchPayload['commitOffsetsIfNecessary']): void {
-    this.#commitOffsets = commitOffsets;
   }
 
   onCommitted({ payload }: ConsumerCommitOffsetsEvent): void {
@@ -48,13 +42,8 @@ export class CommitChannel {
       offset: String(offset),
       metadata,
     }));
-    const topic = this.#topic;
-    const sent =
-      this.#commitOffsets === undefined
-        ? this.#consumer.commitOffsets(partitions.map((one) => ({ topic, ...one })))
-        : this.#commitOffsets({ topics: [{ topic, partitions }] });
-    await this.#answered(sent);
-    // The call also resolves without a commit when the consumer is going down: only the event counts.
+    await this.#answered(this.#group.commit(this.#topic, partitions));
+    // kafkajs resolves an empty or overtaken call too: only the event counts.
     const open = commits.filter((commit) => this.#acknowledged.get(partitionKey(commit)) !== String(commit.offset));
     if (open.length > 0) throw unavailable(`${open.length} partitions not acknowledged`);
   }

@@ -26,8 +26,11 @@ export type CommitterOptions = {
   /** Told how long each acknowledged commit took. */
   readonly onCommitted?: ((tookMs: number) => void) | undefined;
   readonly onFatal: (error: ServingError) => void;
+  /** The broker has answered. */
+  readonly onResult: (result: 'ok' | 'failed') => void;
 };
 
+const TOO_LARGE = 'OFFSET_METADATA_TOO_LARGE';
 const RETRY_DELAY_MS = 250;
 
 export class Committer {
@@ -53,6 +56,11 @@ export class Committer {
     this.#finished += 1;
     if (this.#finished < this.#options.threshold) return;
     this.#finished = 0;
+    this.hasten();
+  }
+
+  /** There is something to commit that should not wait for the interval. */
+  hasten(): void {
     setImmediate(() => this.#background());
   }
 
@@ -110,11 +118,19 @@ export class Committer {
     await this.#options.attempt(commits);
     this.#options.onCommitted?.(performance.now() - startedMs);
     for (const commit of commits) this.#options.partitions.acknowledge(commit);
+    this.#options.onResult('ok');
   }
 
   #report(error: unknown, commits: readonly Commit[]): void {
+    this.#options.onResult('failed');
+    const type = brokerErrorType(error);
+    if (type === TOO_LARGE) {
+      const maxBytes = this.#options.partitions.shrinkMetadata();
+      this.#options.log.warn('the broker takes less commit metadata; less is sent from now on', { maxBytes });
+      return;
+    }
     const known = kafkaError(error, 'commit offsets');
-    const fields = { partitions: commits.length, code: known.code, kafkaErrorType: brokerErrorType(error) };
+    const fields = { partitions: commits.length, code: known.code, kafkaErrorType: type };
     if (isStaleMember(error))
       this.#options.log.warn(
         'commit rejected: the group has moved on; it is tried again in the new generation',

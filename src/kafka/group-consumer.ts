@@ -3,41 +3,17 @@
  *
  * kafkajs never restarts itself here (`restartOnFailure`), so there is one place that waits and tries again.
  */
-import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
+import type { Consumer, ConsumerGroupJoinEvent, ConsumerRunConfig, EachBatchPayload } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import type { Commit } from '../offsets/commit-plan.ts';
 import type { PartitionId } from '../offsets/epochs.ts';
 import { settledWithin } from './bounded.ts';
-import type { KafkaClient } from './client.ts';
 import { CommitChannel, unavailable } from './commit-channel.ts';
 import type { GroupMember } from './group-check.ts';
-import { type FetchedBatch, type Intake, intakeFailure } from './intake.ts';
+import type { GroupConsumerOptions, GroupEvents } from './group-events.ts';
+import { type GroupHooks, runHooked } from './group-hooks.ts';
+import { intakeFailure } from './intake.ts';
 import { consumerError, kafkaError, mayHeal } from './kafka-errors.ts';
-
-export type GroupConsumerOptions = {
-  readonly client: KafkaClient;
-  readonly topic: string;
-  readonly groupId: string;
-  readonly fromBeginning: boolean;
-  readonly sessionTimeoutMs: number;
-  readonly rebalanceTimeoutMs: number;
-  readonly fetchMaxWaitMs: number;
-  readonly fetchMinBytes: number;
-  readonly fetchMaxBytes: number;
-  readonly fetchMaxBytesPerPartition: number;
-};
-
-/** All are called synchronously from kafkajs's own turn and must not throw. */
-export type GroupEvents = {
-  onBatch(batch: FetchedBatch): Intake;
-  onEmptyStretch(id: PartitionId, lastOffset: bigint): void;
-  onJoined(assigned: readonly PartitionId[]): void;
-  onRebalancing(): void;
-  onForeignTopics(topics: readonly string[]): void;
-  /** The membership is gone; it is rebuilt after `retryInMs`. */
-  onDown(error: ServingError, retryInMs: number): void;
-  onFatal(error: ServingError): void;
-};
 
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
@@ -134,25 +110,46 @@ export class GroupConsumer {
       retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5, restartOnFailure: async () => false },
     });
     this.#consumer = consumer;
-    const commits = new CommitChannel(consumer, topic);
-    this.#commits = commits;
     this.#lastSign = this.#lastAnswer = performance.now();
-    this.#listen(consumer, commits);
+    this.#listen(consumer);
     try {
       await consumer.connect();
       await consumer.subscribe({ topics: [topic], fromBeginning });
       if (this.#consumer !== consumer) return await this.#dismiss(consumer);
-      await consumer.run({
+      const config: ConsumerRunConfig = {
         autoCommit: false,
         eachBatchAutoResolve: false,
         eachBatch: async (payload) => this.#onBatch(consumer, payload),
-      });
+      };
+      const { group, ended } = runHooked(() => consumer.run(config), this.#hooks(consumer));
+      this.#commits = new CommitChannel(group, topic);
+      await ended;
     } catch (error) {
       this.#down(consumer, error);
     }
   }
 
-  #listen(consumer: Consumer, commits: CommitChannel): void {
+  /** A consumer that was dismissed decides nothing any more. */
+  #hooks(consumer: Consumer): GroupHooks {
+    const events = this.#events;
+    const isCurrent = () => this.#consumer === consumer;
+    return {
+      beforeRejoin: async (heartbeat) => {
+        if (!isCurrent()) return;
+        await events.beforeRejoin(async () => {
+          const alive = isCurrent() && (await heartbeat());
+          if (alive) this.#lastSign = this.#lastAnswer = performance.now();
+          return alive;
+        });
+      },
+      onPosition: (id, offset) => {
+        if (isCurrent()) events.onPosition(id, offset);
+      },
+      onOutOfRange: async (id, position) => (isCurrent() ? events.onOutOfRange(id, position) : undefined),
+    };
+  }
+
+  #listen(consumer: Consumer): void {
     const { events } = consumer;
     const whenCurrent = <E>(handle: (event: E) => void) => {
       return (event: E): void => {
@@ -172,10 +169,6 @@ export class GroupConsumer {
       whenCurrent((event) => this.#onJoin(event)),
     );
     consumer.on(
-      events.REBALANCING,
-      whenCurrent(() => this.#events.onRebalancing()),
-    );
-    consumer.on(
       events.CRASH,
       whenCurrent((event) => this.#down(consumer, event.payload.error)),
     );
@@ -185,7 +178,7 @@ export class GroupConsumer {
     );
     consumer.on(
       events.COMMIT_OFFSETS,
-      whenCurrent((event) => commits.onCommitted(event)),
+      whenCurrent((event) => this.#commits?.onCommitted(event)),
     );
     // The only trace of a stretch of markers and aborted records: such a batch never reaches eachBatch.
     consumer.on(
@@ -221,10 +214,9 @@ export class GroupConsumer {
   }
 
   /** Returns at once: kafkajs sends heartbeats only between batches. Nothing may be thrown into kafkajs from here. */
-  #onBatch(consumer: Consumer, { batch, resolveOffset, commitOffsetsIfNecessary }: EachBatchPayload): void {
+  #onBatch(consumer: Consumer, { batch, resolveOffset }: EachBatchPayload): void {
     if (this.#consumer !== consumer) return;
     this.#lastAnswer = performance.now();
-    this.#commits?.use(commitOffsetsIfNecessary);
     const { topic, partition, messages, highWatermark } = batch;
     // Not in kafkajs's types: where the fetch began, which a reset of the position shows in.
     const { fetchedOffset } = batch as typeof batch & { readonly fetchedOffset: string };

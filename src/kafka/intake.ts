@@ -8,12 +8,13 @@ import type { KafkaMessage } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import { type PartitionId, partitionKey } from '../offsets/epochs.ts';
 import type { OffsetLedger } from '../offsets/ledger.ts';
+import type { OffsetReset } from '../offsets/offset-reset.ts';
 import type { Outcome, Settle } from '../records/outcome.ts';
 import type { RecordInFlight } from '../records/travel.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type DecodeOptions, decodeMessage } from './decode.ts';
 import type { Admission, Flow } from './flow.ts';
-import { type PartitionState, Partitions } from './partitions.ts';
+import type { PartitionState, Partitions } from './partitions.ts';
 import { rawMessage, weightBytes } from './raw-message.ts';
 import type { SourceHandler } from './source.ts';
 
@@ -30,8 +31,8 @@ export type FetchedBatch = PartitionId & {
 export type Intake = {
   /** Last message that was taken, to be resolved; undefined when none was. */
   readonly takenTo: string | undefined;
-  /** Undefined when the whole batch was taken. */
-  readonly declined: Exclude<Admission, 'admit'> | undefined;
+  /** Undefined when the whole batch was taken. `wait-offsets`: it is not known yet where the partition stands. */
+  readonly declined: Exclude<Admission, 'admit'> | 'wait-offsets' | undefined;
 };
 
 export type IntakeOptions = {
@@ -57,8 +58,9 @@ export class BatchIntake {
     const { partitions, flow, handler } = this.#options;
     const owned = partitions.get(batch);
     if (owned === undefined) return NOTHING;
-    const state = this.#continues(owned, batch) ? owned : this.#restart(owned, batch);
-    const ledger = Partitions.ledgerFrom(state, batch.fetchedOffset);
+    if (owned.ledger === undefined || !owned.anchored) return { takenTo: undefined, declined: 'wait-offsets' };
+    const state = this.#continues(owned, owned.ledger, batch) ? owned : this.#restart(owned, batch);
+    const ledger = state.ledger ?? owned.ledger;
     const records: RecordInFlight[] = [];
     let takenTo: string | undefined;
     let declined: Intake['declined'];
@@ -93,13 +95,28 @@ export class BatchIntake {
     const state = this.#options.partitions.get(id);
     if (state === undefined) return;
     if (state.ledger === undefined) {
-      // Begun behind the stretch with nothing known to be committed, so that the next commit passes it.
-      Partitions.ledgerFrom(state, lastOffset + 1n);
-      state.committed = undefined;
-    } else {
-      state.ledger.sawEnd(lastOffset);
+      state.before.passed = lastOffset;
+      return;
     }
+    state.ledger.sawEnd(lastOffset);
     state.position = lastOffset + 1n;
+  }
+
+  /**
+   * The broker has answered "offset out of range". What was read of deleted offsets goes on: nobody could read it again.
+   * What was read of another log is let go.
+   */
+  reset(id: PartitionId, { kind, resumeAt }: Exclude<OffsetReset, { kind: 'none' }>): void {
+    const state = this.#options.partitions.get(id);
+    if (state === undefined) return;
+    if (kind === 'truncated') {
+      this.#beginAnew(state, resumeAt);
+    } else if (state.ledger === undefined) {
+      state.before.start = resumeAt;
+    } else {
+      state.ledger.sawEnd(resumeAt - 1n);
+      state.position = resumeAt;
+    }
   }
 
   #settle(
@@ -120,34 +137,28 @@ export class BatchIntake {
   }
 
   /** Whether the batch goes on with the log that the ledger knows. */
-  #continues(state: PartitionState, batch: FetchedBatch): boolean {
-    const { ledger, position, floor } = state;
+  #continues({ position, floor }: PartitionState, ledger: OffsetLedger, batch: FetchedBatch): boolean {
     if (position !== undefined) return batch.fetchedOffset === position;
-    if (ledger === undefined) return true;
-    if (batch.highWatermark < ledger.commitPoint || (floor !== undefined && batch.fetchedOffset < floor)) return false;
-    // The first fetch of a generation begins at the committed offset, so this reconciles as well.
-    this.#options.partitions.reconcile(state.id, batch.fetchedOffset);
-    return true;
+    return batch.highWatermark >= ledger.commitPoint && (floor === undefined || batch.fetchedOffset >= floor);
   }
 
-  /**
-   * kafkajs has answered "offset out of range" by itself: retention deleted what was next, or the topic was truncated or
-   * made anew. It has also committed −1 or −2, which the next commit puts right.
-   */
+  /** The topic was made anew under its name: no error tells, only offsets that do not fit. */
   #restart(state: PartitionState, batch: FetchedBatch): PartitionState {
-    const { partitions, flow, handler, log } = this.#options;
-    log.error('partition was reset: offsets that were to be read are gone', {
+    this.#options.log.error('partition was reset: offsets that were to be read are gone', {
       topicPartition: partitionKey(state.id),
       expectedOffset: String(state.position ?? state.ledger?.position),
       readingFrom: String(batch.fetchedOffset),
       highWatermark: String(batch.highWatermark),
     });
-    flow.forget(state.id);
-    const next = partitions.restart(state.id);
-    handler.onRevoked([state.id]);
-    handler.onAssigned([state.id]);
-    Partitions.ledgerFrom(next, batch.fetchedOffset);
-    next.committed = undefined;
+    return this.#beginAnew(state, batch.fetchedOffset);
+  }
+
+  #beginAnew({ id }: PartitionState, start: bigint): PartitionState {
+    const { partitions, flow, handler } = this.#options;
+    flow.forget(id);
+    const next = partitions.restart(id, start);
+    handler.onRevoked([id]);
+    handler.onAssigned([id]);
     return next;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The Source port on Kafka: puts membership, intake, flow, pauses and commits together.
+ * The Source port on Kafka: puts membership, intake, gate and commits together.
  *
  * Ledgers outlive both a rebalance and a rebuilt consumer, so that a broker that was away for a while costs no work twice.
  * Commits wait for a membership; outcomes do not.
@@ -8,51 +8,32 @@ import { ServingError } from '../errors.ts';
 import type { AssignmentChange, PartitionId } from '../offsets/epochs.ts';
 import type { Log } from '../telemetry/log.ts';
 import { KafkaAdmin } from './admin.ts';
-import type { KafkaClient } from './client.ts';
+import { abortedAfter, settledWithin } from './bounded.ts';
+import { BrokerView } from './broker-view.ts';
 import { Committer } from './committer.ts';
-import type { DecodeOptions } from './decode.ts';
-import { Flow, type FlowLimits } from './flow.ts';
-import { GroupConsumer, type GroupEvents } from './group-consumer.ts';
+import { Flow } from './flow.ts';
+import { FetchGate } from './gate.ts';
+import { GroupConsumer } from './group-consumer.ts';
+import type { GroupEvents } from './group-events.ts';
 import { BatchIntake, type FetchedBatch, type Intake } from './intake.ts';
+import { kafkaError } from './kafka-errors.ts';
 import { MisuseWatch } from './misuse-watch.ts';
+import { OffsetResets } from './offset-resets.ts';
 import { Partitions } from './partitions.ts';
-import { Pauses } from './pauses.ts';
-import { reconcileKept } from './reconcile.ts';
+import { RejoinHold } from './rejoin-hold.ts';
 import type { Source, SourceHandler, SourceStatus } from './source.ts';
+import { consumerOptions, defaults, type KafkaSourceOptions } from './source-options.ts';
 
-export type KafkaSourceOptions = {
-  readonly client: KafkaClient;
-  readonly topic: string;
-  readonly groupId: string;
-  readonly decode: DecodeOptions;
-  readonly flow: FlowLimits;
-  readonly commitIntervalMs: number;
-  /** Finished messages that bring a commit forward. */
-  readonly commitThreshold?: number;
-  /** Where a group without committed offsets starts; true unless given. */
-  readonly fromBeginning?: boolean;
-  readonly sessionTimeoutMs?: number;
-  readonly rebalanceTimeoutMs?: number;
-  /** Also how long a paused fetch loop sleeps: `resume` does not wake it. */
-  readonly fetchMaxWaitMs?: number;
-  readonly fetchMinBytes?: number;
-  /** Bytes of one fetch, and of one partition in it. A larger single message still comes. */
-  readonly fetchMaxBytes?: number;
-  readonly fetchMaxBytesPerPartition?: number;
-  /** Told how long each acknowledged commit took. */
-  readonly onCommitted?: (tookMs: number) => void;
-  readonly log: Log;
-};
-
-const COMMIT_THRESHOLD = 10_000;
 const COMMIT_TIMEOUT_MS = 10_000;
 const CLOSE_COMMIT_TIMEOUT_MS = 5_000;
+/** Of a commit at the end that did not stick. */
+const CLOSE_ROUNDS = 3;
+const VERIFY_TIMEOUT_MS = 2_000;
 const JOINING = 'joining the group';
 /** Longer than a fetch and a common rebalance. */
 const SILENT_MS = 10_000;
 const CLOSING = 'closing';
 const FAILED = 'failed';
-const NO_ROOM = 'in-flight limit';
 const NOTHING_TAKEN: Intake = { takenTo: undefined, declined: undefined };
 
 export function createKafkaSource(options: KafkaSourceOptions): Source {
@@ -63,10 +44,13 @@ class KafkaSource implements Source {
   readonly #options: KafkaSourceOptions;
   readonly #log: Log;
   readonly #partitions = new Partitions();
-  readonly #pauses = new Pauses();
   readonly #flow: Flow;
+  readonly #gate: FetchGate;
   readonly #consumer: GroupConsumer;
   readonly #committer: Committer;
+  readonly #view: BrokerView;
+  readonly #hold: RejoinHold;
+  readonly #resets: OffsetResets;
   readonly #admin: KafkaAdmin;
   readonly #misuse: MisuseWatch;
   #handler: SourceHandler | undefined;
@@ -80,35 +64,62 @@ class KafkaSource implements Source {
   constructor(options: KafkaSourceOptions) {
     const { client, topic, groupId } = options;
     this.#options = options;
-    this.#log = options.log.child({ topic, groupId });
+    const log = options.log.child({ topic, groupId });
+    this.#log = log;
     this.#flow = new Flow(options.flow);
     this.#admin = new KafkaAdmin(client);
-    this.#consumer = new GroupConsumer(
-      {
-        client,
-        topic,
-        groupId,
-        fromBeginning: options.fromBeginning ?? true,
-        sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
-        rebalanceTimeoutMs: options.rebalanceTimeoutMs ?? 60_000,
-        fetchMaxWaitMs: options.fetchMaxWaitMs ?? 200,
-        fetchMinBytes: options.fetchMinBytes ?? 1,
-        fetchMaxBytes: options.fetchMaxBytes ?? 2_097_152,
-        fetchMaxBytesPerPartition: options.fetchMaxBytesPerPartition ?? 262_144,
-      },
-      this.#events(),
-    );
+    this.#consumer = new GroupConsumer(consumerOptions(options), this.#events());
+    const partitions = this.#partitions;
+    this.#gate = new FetchGate({
+      partitions,
+      flow: this.#flow,
+      isJoined: () => this.#joined,
+      pause: (ids) => this.#consumer.pause(ids),
+      resume: (ids) => this.#consumer.resume(ids),
+      log,
+    });
     this.#committer = new Committer({
-      partitions: this.#partitions,
+      partitions,
       attempt: (commits) => this.#consumer.commit(commits),
       canCommit: () => this.#joined,
-      log: this.#log,
+      log,
       intervalMs: options.commitIntervalMs,
-      threshold: options.commitThreshold ?? COMMIT_THRESHOLD,
+      threshold: options.commitThreshold ?? defaults.commitThreshold,
       onCommitted: options.onCommitted,
       onFatal: (error) => this.#fatal(error),
+      onResult: (result) => {
+        options.observer?.committed(result);
+        if (result === 'ok') this.#gate.onOffsetsKnown();
+      },
     });
-    this.#misuse = new MisuseWatch({ topic, groupId, log: this.#log, members: () => this.#consumer.members() });
+    this.#view = new BrokerView({
+      partitions,
+      groupOffsets: () => this.#admin.groupOffsets(groupId, topic),
+      log,
+      onKnown: () => {
+        this.#gate.onOffsetsKnown();
+        // A partition without a commit gets one now: an autoscaler takes it for lag, and a successor might begin elsewhere.
+        this.#committer.hasten();
+      },
+    });
+    this.#hold = new RejoinHold({
+      holdMs: options.rebalanceHoldMs ?? defaults.rebalanceHoldMs,
+      isIdle: () => this.#flow.isEmpty,
+      commit: (signal) => this.#committer.commit(signal),
+      flush: () => this.#committer.flush(),
+    });
+    this.#resets = new OffsetResets({
+      policy: options.offsetReset ?? defaults.offsetReset,
+      logBounds: ({ partition }) => this.#admin.logBounds(topic, partition),
+      log,
+      onReset: (id, reset) => {
+        options.observer?.offsetsReset(reset.kind, reset.gone);
+        this.#intake?.reset(id, reset);
+        this.#committer.hasten();
+      },
+      onStop: (error) => this.#fatal(error),
+    });
+    this.#misuse = new MisuseWatch({ topic, groupId, log, members: () => this.#consumer.members() });
   }
 
   async start(handler: SourceHandler): Promise<void> {
@@ -128,13 +139,11 @@ class KafkaSource implements Source {
   }
 
   pause(reason: string): void {
-    this.#pauses.add(reason);
-    this.#applyPauses();
+    this.#gate.pause(reason);
   }
 
   resume(reason: string): void {
-    this.#pauses.remove(reason);
-    this.#applyPauses();
+    this.#gate.resume(reason);
   }
 
   status(): SourceStatus {
@@ -145,7 +154,8 @@ class KafkaSource implements Source {
       assigned: this.#partitions.owned,
       inFlightChunks: this.#flow.chunks,
       inFlightBytes: this.#flow.bytes,
-      paused: this.#pauses.someWait ? [...this.#pauses.reasons, NO_ROOM] : this.#pauses.reasons,
+      paused: this.#gate.reasons,
+      waiting: this.#gate.waiting,
       silentMs: this.#consumer.unansweredMs,
     };
   }
@@ -155,7 +165,7 @@ class KafkaSource implements Source {
   }
 
   commit(signal?: AbortSignal): Promise<void> {
-    return this.#committer.commit(bounded(COMMIT_TIMEOUT_MS, signal));
+    return this.#committer.commit(abortedAfter(COMMIT_TIMEOUT_MS, signal));
   }
 
   close(signal?: AbortSignal): Promise<void> {
@@ -166,10 +176,11 @@ class KafkaSource implements Source {
   /** The group is left even when the commit fails; the failure is told afterwards. */
   async #close(signal?: AbortSignal): Promise<void> {
     this.pause(CLOSING);
+    this.#hold.cancel();
     this.#misuse.close();
     this.#committer.stop();
     try {
-      if (this.#joined) await this.#committer.commit(bounded(CLOSE_COMMIT_TIMEOUT_MS, signal));
+      if (this.#joined) await this.#commitForGood(abortedAfter(CLOSE_COMMIT_TIMEOUT_MS, signal));
     } finally {
       this.#joined = false;
       this.#reason = 'closed';
@@ -179,15 +190,29 @@ class KafkaSource implements Source {
     }
   }
 
+  /** The broker's own view is the last word: what did not stick is committed again while this is still a member. */
+  async #commitForGood(signal: AbortSignal): Promise<void> {
+    for (let round = 0; round < CLOSE_ROUNDS; round++) {
+      await this.#committer.commit(signal);
+      try {
+        await settledWithin(this.#view.verify(), VERIFY_TIMEOUT_MS, 'read committed offsets');
+      } catch (error) {
+        const { code } = kafkaError(error, 'read committed offsets');
+        this.#log.warn('last commit acknowledged, but not looked at', { code });
+        return;
+      }
+      if (this.#partitions.plan().length === 0) return;
+    }
+  }
+
   #events(): GroupEvents {
     return {
       onBatch: (batch) => this.#onBatch(batch),
       onEmptyStretch: (id, lastOffset) => this.#intake?.passEmpty(id, lastOffset),
       onJoined: (assigned) => this.#onJoined(assigned),
-      onRebalancing: () => {
-        this.#log.info('group is rebalancing', { inFlightChunks: this.#flow.chunks });
-        this.#committer.flush();
-      },
+      onPosition: (id, offset) => this.#view.beginsAt(id, offset),
+      onOutOfRange: (id, position) => this.#resets.resolve(id, position),
+      beforeRejoin: (heartbeat) => this.#beforeRejoin(heartbeat),
       onForeignTopics: (topics) => this.#misuse.foreignTopics(topics),
       onDown: (error, retryInMs) => this.#onDown(error, retryInMs),
       onFatal: (error) => this.#fatal(error),
@@ -195,37 +220,28 @@ class KafkaSource implements Source {
   }
 
   #onBatch(batch: FetchedBatch): Intake {
-    // Batches that were fetched before the pause come again after it.
-    if (this.#intake === undefined || this.#pauses.reasons.length > 0) return NOTHING_TAKEN;
+    if (this.#intake === undefined || this.#hold.isHolding || this.#gate.isClosedFor(batch)) return NOTHING_TAKEN;
     const intake = this.#intake.take(batch);
-    if (intake.declined !== undefined) {
-      this.#pauses.hold(
-        intake.declined === 'wait-share' ? [batch] : this.#partitions.owned,
-        intake.declined === 'wait-empty',
-      );
-      // All of it may have ended while it was taken in.
-      this.#releaseIfRoom();
-      this.#applyPauses();
-    }
+    this.#gate.afterIntake(batch, intake);
     return intake;
+  }
+
+  async #beforeRejoin(heartbeat: () => Promise<boolean>): Promise<void> {
+    const inFlight = this.#flow.chunks;
+    this.#log.info('group is rebalancing', { inFlightChunks: inFlight });
+    const report = await this.#hold.run(heartbeat);
+    if (report.heldMs > 0) this.#log.info('joining again', { ...report, finishedChunks: inFlight - this.#flow.chunks });
   }
 
   #onJoined(assigned: readonly PartitionId[]): void {
     this.#generation += 1;
     this.#joined = true;
     this.#reason = undefined;
-    const { kept } = this.#takeAssignment(assigned);
-    this.#releaseIfRoom();
-    this.#applyPauses();
+    const { lost } = this.#takeAssignment(assigned);
+    this.#gate.onAssignment(lost);
     this.#misuse.joined();
     const generation = this.#generation;
-    void reconcileKept({
-      kept,
-      partitions: this.#partitions,
-      committed: () => this.#admin.committedOffsets(this.#options.groupId, this.#options.topic),
-      isCurrent: () => this.#generation === generation,
-      log: this.#log,
-    });
+    void this.#view.read(this.#partitions.owned, () => this.#generation === generation);
   }
 
   #takeAssignment(assigned: readonly PartitionId[]): AssignmentChange {
@@ -243,7 +259,7 @@ class KafkaSource implements Source {
     this.#joined = false;
     this.#reason = `${error.code}: ${error.message}`;
     this.#generation += 1;
-    this.#pauses.forgetApplied();
+    this.#gate.forgetApplied();
     // A topic of that name that comes later is another log: nothing known of this one holds for it.
     if (error.code === 'KAFKA_TOPIC_UNKNOWN') this.#takeAssignment([]);
     this.#log.error('not consuming; trying again', { code: error.code, reason: error.message, retryInMs });
@@ -262,7 +278,8 @@ class KafkaSource implements Source {
 
   #onSettled(): void {
     this.#committer.noteFinished();
-    if (this.#releaseIfRoom()) this.#applyPauses();
+    this.#gate.onSettled();
+    this.#hold.noteSettled();
   }
 
   #trouble(): string | undefined {
@@ -275,23 +292,4 @@ class KafkaSource implements Source {
     }
     return this.#reason ?? this.#misuse.starved(this.#partitions.count);
   }
-
-  #releaseIfRoom(): boolean {
-    const { someWait, waitsUntilEmpty } = this.#pauses;
-    if (!someWait || !(waitsUntilEmpty ? this.#flow.isEmpty : this.#flow.isLow)) return false;
-    this.#pauses.release();
-    return true;
-  }
-
-  #applyPauses(): void {
-    if (!this.#joined) return;
-    const { pause, resume } = this.#pauses.changes(this.#partitions.owned);
-    if (pause.length > 0) this.#consumer.pause(pause);
-    if (resume.length > 0) this.#consumer.resume(resume);
-  }
-}
-
-function bounded(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
-  const timeout = AbortSignal.timeout(timeoutMs);
-  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }

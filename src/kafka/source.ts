@@ -6,6 +6,7 @@
  * The source bounds what is in flight (chunks and bytes) by itself; `pause` and `resume` are for the pipeline's own reasons.
  */
 import type { RecordInFlight } from '../records/travel.ts';
+import type { WaitReason } from './pauses.ts';
 
 export type TopicPartition = { readonly topic: string; readonly partition: number };
 
@@ -29,6 +30,15 @@ export type SourceStatus = {
   readonly paused: readonly string[];
   /** Milliseconds since a broker has last answered the reader. Attempts do not count. */
   readonly silentMs: number;
+  /** Single partitions that wait, by reason. */
+  readonly waiting: Readonly<Record<WaitReason, number>>;
+};
+
+/** For counting; must not throw. */
+export type SourceObserver = {
+  committed(result: 'ok' | 'failed'): void;
+  /** Offsets that were to be read are not there any more; `gone` of them were deleted unread. */
+  offsetsReset(kind: 'deleted' | 'truncated', gone: bigint): void;
 };
 
 export interface Source {

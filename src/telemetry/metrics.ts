@@ -84,7 +84,7 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     shmSlots: gauge(about('shm_slots', 'Shared-memory slots by state', { state: ['free', 'leased', 'quarantined'] })),
     inFlightChunks: gauge(about('in_flight_chunks', 'Chunks between poll and commit', {})),
     inFlightBytes: gauge(about('in_flight_bytes', 'Bytes of messages between poll and commit', {})),
-    commits: counter(about('commits_total', 'Offset commits', { result: ['ok', 'failed', 'dropped'] })),
+    commits: counter(about('commits_total', 'Offset commits', { result: ['ok', 'failed'] })),
     committedOffset: gauge(
       about('committed_offset', 'Next offset to read, as acknowledged by the broker', { partition }),
     ),
@@ -106,6 +106,15 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     rebalances: counter(about('rebalances_total', 'Times the consumer joined its group', {})),
     consumerJoined: gauge(about('consumer_joined', '1 while a member of the group', {})),
     sourcePaused: gauge(about('source_paused', '1 while fetching is paused for any reason', {})),
+    partitionsWaiting: gauge(
+      about('partitions_waiting', 'Partitions that are not fetched, by what they wait for', { reason: { atMost: 8 } }),
+    ),
+    offsetResets: counter(
+      about('offset_resets_total', 'Times that the offset to read was not in the log', {
+        kind: ['deleted', 'truncated'],
+      }),
+    ),
+    offsetsGone: counter(about('offsets_gone_total', 'Offsets deleted from the log before they were read', {})),
     spotNotices: counter(
       about('spot_notices_total', 'Notices of a vanishing machine', {
         provider: ['aws', 'gcp', 'azure', 'file', 'url'],

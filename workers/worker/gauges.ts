@@ -1,5 +1,6 @@
 /** Gauges that others keep: read at each scrape, and the group's lag from the broker at intervals. */
 import { asServingError } from '../../src/errors.ts';
+import { waitReasons } from '../../src/kafka/pauses.ts';
 import type { Source } from '../../src/kafka/source.ts';
 import type { SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
@@ -21,6 +22,7 @@ export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSour
     metrics.inFlightBytes.set({}, status.inFlightBytes);
     metrics.consumerJoined.set({}, status.joined ? 1 : 0);
     metrics.sourcePaused.set({}, status.paused.length > 0 ? 1 : 0);
+    for (const reason of waitReasons) metrics.partitionsWaiting.set({ reason }, status.waiting[reason]);
     if (memory === undefined) return;
     const { free, leased, quarantined } = memory.pool.counts;
     metrics.shmSlots.set({ state: 'free' }, free);

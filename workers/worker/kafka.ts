@@ -9,6 +9,7 @@ import { askGroup, type GroupState } from '../../src/kafka/group-state.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
 import type { Source } from '../../src/kafka/source.ts';
 import type { Log } from '../../src/telemetry/log.ts';
+import type { Metrics } from '../../src/telemetry/metrics.ts';
 
 export type KafkaParts = {
   readonly client: KafkaClient;
@@ -28,7 +29,12 @@ export type KafkaParts = {
 const LOW_RATIO = 0.5;
 
 /** Connects to nothing yet. `onCommitted` is told how long each acknowledged commit took. */
-export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: number) => void): KafkaParts {
+export function openKafka(
+  config: WorkerConfig,
+  metrics: Metrics,
+  log: Log,
+  onCommitted: (tookMs: number) => void,
+): KafkaParts {
   const { kafka, pipeline, workerId } = config;
   const client = createKafkaClient({ ...kafka, clientId: workerId, log });
   const admin = new KafkaAdmin(client);
@@ -51,9 +57,18 @@ export function openKafka(config: WorkerConfig, log: Log, onCommitted: (tookMs: 
     fromBeginning: kafka.fromBeginning,
     sessionTimeoutMs: kafka.sessionTimeoutMs,
     rebalanceTimeoutMs: kafka.rebalanceTimeoutMs,
+    rebalanceHoldMs: kafka.rebalanceHoldMs,
+    offsetReset: kafka.offsetReset,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
     fetchMinBytes: kafka.fetchMinBytes,
     onCommitted,
+    observer: {
+      committed: (result) => metrics.commits.add({ result }),
+      offsetsReset: (kind, gone) => {
+        metrics.offsetResets.add({ kind });
+        metrics.offsetsGone.add({}, Number(gone));
+      },
+    },
     log,
   });
   return {

@@ -111,7 +111,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
-    const kafka = openKafka(config, log, (tookMs) => paceBoard.commit.add(tookMs));
+    const kafka = openKafka(config, metrics, log, (tookMs) => paceBoard.commit.add(tookMs));
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     const retries = await openRetries(config, kafka.client, log, metrics);

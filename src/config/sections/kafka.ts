@@ -10,6 +10,9 @@ const topicName: Pattern = {
   test: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/,
   says: 'a topic name: 1–249 letters, digits, dots, hyphens or underscores',
 };
+const offsetResetPolicies = ['earliest', 'stop'] as const;
+export type OffsetResetPolicy = (typeof offsetResetPolicies)[number];
+
 const saslMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const;
 
 export const kafkaSettings = {
@@ -25,6 +28,9 @@ export const kafkaSettings = {
   topic: text('KAFKA_TOPIC', always('rag.ingestion.chunks'), { doc: 'Topic of chunk messages.' }, topicName),
   fromBeginning: boolean('KAFKA_FROM_BEGINNING', true, {
     doc: 'Where a group without committed offsets starts: true at the oldest message, false at the newest.',
+  }),
+  offsetReset: choice('KAFKA_OFFSET_RESET', offsetResetPolicies, always('earliest'), {
+    doc: 'When offsets were deleted before they were read: go on at the oldest one that is left, or stop the worker.',
   }),
   saslUsername: text('KAFKA_SASL_USERNAME', unset, { doc: 'User name for SASL.' }),
   saslPassword: secret('KAFKA_SASL_PASSWORD', { doc: 'Password for SASL.' }),
@@ -52,6 +58,14 @@ export const kafkaSettings = {
     { min: 6_000, max: 1_800_000 },
     {
       doc: 'How long a rebalance waits for a member to come back.',
+    },
+  ),
+  rebalanceHoldMs: integer(
+    'KAFKA_REBALANCE_HOLD_MS',
+    always(2_000),
+    { min: 0, max: 60_000 },
+    {
+      doc: 'How long a rebalance waits for work in flight to finish and be committed, so that nobody does it again; 0 for not at all.',
     },
   ),
   fetchMaxWaitMs: integer(
@@ -90,8 +104,10 @@ export type KafkaConfig = KafkaConnectionConfig & {
   readonly consumerGroup: string;
   readonly topic: string;
   readonly fromBeginning: boolean;
+  readonly offsetReset: OffsetResetPolicy;
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
+  readonly rebalanceHoldMs: number;
   readonly fetchMaxWaitMs: number;
   readonly fetchMinBytes: number;
 };
@@ -117,6 +133,11 @@ export function readKafka(read: EnvReader, options: { readonly brokersElsewhere?
       `is set while ${all.tlsEnabled.name} is false; switch TLS on or unset it`,
     );
   }
+  read.rule(
+    value.rebalanceHoldMs <= value.rebalanceTimeoutMs / 2,
+    [all.rebalanceHoldMs, all.rebalanceTimeoutMs],
+    `must be at most half of ${all.rebalanceTimeoutMs.name}, after which a rebalance goes on without the member`,
+  );
   if (value.tlsEnabled) read.tlsFiles({ caPath, certPath, keyPath }, all);
   const sasl =
     saslUsername === undefined || saslPassword === undefined
@@ -132,8 +153,10 @@ export function readKafka(read: EnvReader, options: { readonly brokersElsewhere?
     consumerGroup: value.consumerGroup,
     topic: value.topic,
     fromBeginning: value.fromBeginning,
+    offsetReset: value.offsetReset,
     sessionTimeoutMs: value.sessionTimeoutMs,
     rebalanceTimeoutMs: value.rebalanceTimeoutMs,
+    rebalanceHoldMs: value.rebalanceHoldMs,
     fetchMaxWaitMs: value.fetchMaxWaitMs,
     fetchMinBytes: value.fetchMinBytes,
   };

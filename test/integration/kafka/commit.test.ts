@@ -80,9 +80,9 @@ describe('commits', () => {
     await first.source.close();
     expect(await committedOffset(tools, groupId, topic)).toBe(3n);
     const next = await startSource(kafka().bootstrapServers, { topic, groupId });
-    await until('the rest again', () => next.records.length === 7);
-    expect(offsetsOf(next.records)).toEqual([3n, 4n, 5n, 6n, 7n, 8n, 9n]);
+    await until('the slow one again', () => next.records.length > 0);
     await next.source.close();
+    expect(offsetsOf(next.records), 'the others are told beside the offset').toEqual([3n]);
     expect(await committedOffset(tools, groupId, topic)).toBe(10n);
   });
 
@@ -104,29 +104,5 @@ describe('commits', () => {
     const { groups } = await admin.describeGroups([groupId]);
     await admin.disconnect();
     expect(groups[0]).toMatchObject({ state: 'Empty', members: [] });
-  });
-
-  it('a topic that lost the offsets to read is read from its beginning, told, and the commit put right', async () => {
-    const { topic, groupId } = await freshTopic(tools, 'truncated');
-    await tools.producer.send(topic, chunkMessages(10));
-    const { source, records, log } = await startSource(kafka().bootstrapServers, { topic, groupId });
-    await until('ten records', () => records.length === 10);
-    source.pause('test');
-    await tools.producer.send(topic, chunkMessages(10));
-    const admin = tools.client.kafka.admin();
-    await admin.connect();
-    await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '15' }] });
-    await admin.disconnect();
-    source.resume('test');
-    await until('the five that are left', () => records.length >= 15);
-    expect(offsetsOf(records).slice(10)).toEqual([15n, 16n, 17n, 18n, 19n]);
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({
-        level: 'error',
-        message: 'partition was reset: offsets that were to be read are gone',
-      }),
-    );
-    await until('the commit', async () => (await committedOffset(tools, groupId, topic)) === 20n);
   });
 });

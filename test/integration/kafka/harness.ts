@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KafkaAdmin } from '../../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../../src/kafka/client.ts';
-import { createKafkaSource, type KafkaSourceOptions } from '../../../src/kafka/kafka-source.ts';
+import { createKafkaSource } from '../../../src/kafka/kafka-source.ts';
 import { KafkaProducer, type OutgoingMessage } from '../../../src/kafka/producer.ts';
 import type { Source, TopicPartition } from '../../../src/kafka/source.ts';
+import type { KafkaSourceOptions } from '../../../src/kafka/source-options.ts';
 import type { RecordInFlight } from '../../../src/records/travel.ts';
 import type { Log, LogFields } from '../../../src/telemetry/log.ts';
 

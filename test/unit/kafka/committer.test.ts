@@ -16,7 +16,9 @@ function setUp(
 ) {
   const partitions = new Partitions();
   partitions.assign([id]);
-  const ledger = Partitions.ledgerFrom(partitions.get(id)!, 0n);
+  partitions.beginsAt(id, 0n);
+  partitions.brokerHolds(id, { offset: 0n, metadata: '' });
+  const ledger = partitions.get(id)!.ledger!;
   const fatal: ServingError[] = [];
   committer = new Committer({
     partitions,
@@ -26,6 +28,7 @@ function setUp(
     intervalMs: options.intervalMs ?? 60_000,
     threshold: options.threshold ?? 1_000,
     onFatal: (error) => void fatal.push(error),
+    onResult: () => {},
   });
   let next = 0n;
   const finish = (count: number) => {

@@ -1,5 +1,4 @@
 /** Faults that a real broker cannot be made to show at will, so kafkajs's consumer is played by a fake here. */
-import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ServingError } from '../../../src/errors.ts';
 import type { KafkaClient } from '../../../src/kafka/client.ts';
@@ -7,32 +6,10 @@ import { ConnectionTroubles } from '../../../src/kafka/connection-troubles.ts';
 import { GroupConsumer } from '../../../src/kafka/group-consumer.ts';
 import type { Intake } from '../../../src/kafka/intake.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
+import { FakeConsumer } from './fake-consumer.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
-
-const EVENTS = [
-  'FETCH_START',
-  'HEARTBEAT',
-  'GROUP_JOIN',
-  'REBALANCING',
-  'CRASH',
-  'RECEIVED_UNSUBSCRIBED_TOPICS',
-  'COMMIT_OFFSETS',
-  'END_BATCH_PROCESS',
-];
-
-class FakeConsumer extends EventEmitter {
-  readonly events = Object.fromEntries(EVENTS.map((name) => [name, name]));
-  connect = vi.fn(async () => {});
-  subscribe = vi.fn(async () => {});
-  commitOffsets = vi.fn(async (_offsets: unknown) => {});
-  disconnect = vi.fn(async () => {});
-  eachBatch: (payload: unknown) => Promise<void> = async () => {};
-  async run(config: { eachBatch: (payload: unknown) => Promise<void> }): Promise<void> {
-    this.eachBatch = config.eachBatch;
-  }
-}
 
 function setUp(
   prepare: (consumer: FakeConsumer) => void = () => {},
@@ -68,7 +45,9 @@ function setUp(
       onBatch,
       onEmptyStretch: () => {},
       onJoined: () => {},
-      onRebalancing: () => {},
+      beforeRejoin: async () => {},
+      onPosition: () => {},
+      onOutOfRange: async () => undefined,
       onForeignTopics: () => {},
       onDown: (error, retryInMs) => void down.push([error.code, retryInMs]),
       onFatal: (error) => void fatal.push(error),
@@ -166,7 +145,7 @@ describe('a batch', () => {
     });
     await consumer.start();
     const resolveOffset = vi.fn();
-    await built[0]!.eachBatch({ batch, resolveOffset, commitOffsetsIfNecessary: async () => {} });
+    await built[0]!.eachBatch({ batch, resolveOffset });
     expect(resolveOffset).not.toHaveBeenCalled();
     expect(fatal).toMatchObject([{ code: 'INTERNAL', message: 'a batch could not be taken in: TypeError' }]);
     await consumer.close();
@@ -176,7 +155,7 @@ describe('a batch', () => {
     const { consumer, built } = setUp();
     await consumer.start();
     const resolveOffset = vi.fn();
-    await built[0]!.eachBatch({ batch, resolveOffset, commitOffsetsIfNecessary: async () => {} });
+    await built[0]!.eachBatch({ batch, resolveOffset });
     expect(resolveOffset).toHaveBeenCalledExactlyOnceWith('7');
     await consumer.close();
   });
@@ -190,24 +169,23 @@ describe('a commit', () => {
     const { consumer, built } = setUp();
     await consumer.start();
     await expect(consumer.commit([commit])).rejects.toMatchObject({ code: 'KAFKA_UNAVAILABLE' });
-    built[0]!.commitOffsets.mockImplementation(async () => void acknowledge(built[0]!, '9'));
+    built[0]!.group.commitOffsets.mockImplementation(async () => void acknowledge(built[0]!, '9'));
     await consumer.commit([commit]);
     acknowledge(built[0]!, '9');
-    built[0]!.commitOffsets.mockImplementation(async () => {});
+    built[0]!.group.commitOffsets.mockImplementation(async () => {});
     await expect(consumer.commit([commit]), 'an earlier acknowledgement counts').rejects.toThrow();
     await consumer.close();
   });
 
-  it('goes through the function of the last batch, which does not repeat it in a later generation', async () => {
+  it('goes to the group itself, which does not repeat it in a later generation', async () => {
     const { consumer, built } = setUp();
     await consumer.start();
-    const commitOffsetsIfNecessary = vi.fn(async () => void acknowledge(built[0]!, '9'));
-    await built[0]!.eachBatch({ batch, resolveOffset: () => {}, commitOffsetsIfNecessary });
+    const { group } = built[0]!;
+    group.commitOffsets.mockImplementation(async () => void acknowledge(built[0]!, '9'));
     await consumer.commit([commit]);
-    expect(commitOffsetsIfNecessary).toHaveBeenCalledWith({
+    expect(group.commitOffsets).toHaveBeenCalledExactlyOnceWith({
       topics: [{ topic: 't', partitions: [{ partition: 0, offset: '9', metadata: '' }] }],
     });
-    expect(built[0]!.commitOffsets).not.toHaveBeenCalled();
     await consumer.close();
   });
 
@@ -215,7 +193,7 @@ describe('a commit', () => {
     const { consumer, built } = setUp();
     await consumer.start();
     let answer = () => {};
-    built[0]!.commitOffsets.mockImplementationOnce(
+    built[0]!.group.commitOffsets.mockImplementationOnce(
       () =>
         new Promise<void>((resolve) => {
           answer = resolve;
@@ -227,7 +205,7 @@ describe('a commit', () => {
     await expect(consumer.commit([commit])).rejects.toMatchObject({ message: expect.stringContaining('unanswered') });
     answer();
     await vi.advanceTimersByTimeAsync(0);
-    built[0]!.commitOffsets.mockImplementation(async () => void acknowledge(built[0]!, '9'));
+    built[0]!.group.commitOffsets.mockImplementation(async () => void acknowledge(built[0]!, '9'));
     await consumer.commit([commit]);
     await consumer.close();
   });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Flow } from '../../../src/kafka/flow.ts';
 import { BatchIntake, type FetchedBatch } from '../../../src/kafka/intake.ts';
 import { Partitions } from '../../../src/kafka/partitions.ts';
+import { encodeTail } from '../../../src/offsets/commit-metadata.ts';
 import type { RecordInFlight } from '../../../src/records/travel.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
 
@@ -25,9 +26,16 @@ function batch(fetchedOffset: number, offsets: readonly number[], more: Partial<
   };
 }
 
-function setUp(maxInFlightChunks = 1_000) {
+function open(partitions: Partitions, start: bigint, metadata = ''): void {
+  partitions.beginsAt(id, start);
+  partitions.brokerHolds(id, { offset: start, metadata });
+}
+
+/** Owns partition 0, which is opened at `start` as what the broker holds. */
+function setUp(maxInFlightChunks = 1_000, start = 0n) {
   const partitions = new Partitions();
   partitions.assign([id]);
+  open(partitions, start);
   const flow = new Flow({ maxInFlightChunks, maxInFlightBytes: 1_000_000, lowRatio: 0.5 });
   const records: RecordInFlight[] = [];
   const events: string[] = [];
@@ -55,7 +63,7 @@ function setUp(maxInFlightChunks = 1_000) {
 
 describe('BatchIntake', () => {
   it('takes up to the limit, and the rest when it is fetched again', () => {
-    const { intake, offsets, settle, planned, flow } = setUp(3);
+    const { intake, offsets, settle, planned, flow } = setUp(3, 5n);
     expect(intake.take(batch(5, [5, 6, 8, 9, 10]))).toEqual({ takenTo: '8', declined: 'wait-low' });
     expect(offsets()).toEqual([5, 6, 8]);
     settle(5, 6, 8);
@@ -85,6 +93,7 @@ describe('BatchIntake', () => {
     partitions.assign([id]);
     expect(intake.take(batch(0, [0, 1, 2, 3]))).toEqual({ takenTo: '3', declined: undefined });
     expect(offsets()).toEqual([0, 1, 2, 3]);
+    partitions.brokerHolds(id, { offset: 0n, metadata: '' });
     settle(0, 1, 3);
     expect(planned()).toEqual([4]);
   });
@@ -95,7 +104,7 @@ describe('BatchIntake', () => {
     settle(0);
     partitions.assign([id]);
     expect(planned()).toEqual([]);
-    partitions.reconcile(id, 3n);
+    partitions.brokerHolds(id, { offset: 3n, metadata: '' });
     expect(planned()).toEqual([]);
     settle(1, 2, 3);
     expect(planned()).toEqual([4]);
@@ -107,6 +116,7 @@ describe('BatchIntake', () => {
     partitions.assign([]);
     flow.forget(id);
     partitions.assign([id]);
+    open(partitions, 0n);
     intake.take(batch(0, [0, 1]));
     const [old0, old1] = [0, 1];
     settle(old0, old1);
@@ -121,7 +131,7 @@ describe('BatchIntake', () => {
     records[0]!.settle({ kind: 'persisted' });
     settle(1);
     expect(flow.chunks).toBe(0);
-    expect(planned()).toEqual([]);
+    expect(planned(), 'the other one is told beside the offset').toEqual([0]);
   });
 
   it('passes the markers behind the last message', () => {
@@ -134,10 +144,68 @@ describe('BatchIntake', () => {
     expect(intake.take(batch(10, [10]))).toEqual({ takenTo: '10', declined: undefined });
   });
 
-  it('commits past a partition that begins with nothing but markers', () => {
-    const { intake, planned } = setUp();
+  it('commits past a partition that begins with nothing but markers, also when they come before it is opened', () => {
+    const { intake, partitions, planned } = setUp();
     intake.passEmpty(id, 4n);
     expect(planned()).toEqual([5]);
+    partitions.assign([]);
+    partitions.assign([id]);
+    intake.passEmpty(id, 6n);
+    open(partitions, 5n);
+    expect(planned()).toEqual([7]);
+    expect(intake.take(batch(7, [7])).declined).toBeUndefined();
+  });
+
+  it('takes nothing before it is known where the partition stands and the broker holds an offset for it', () => {
+    const { intake, partitions, offsets, planned } = setUp();
+    partitions.assign([]);
+    partitions.assign([id]);
+    const declined = { takenTo: undefined, declined: 'wait-offsets' };
+    expect(intake.take(batch(3, [3]))).toEqual(declined);
+    partitions.beginsAt(id, 3n);
+    expect(intake.take(batch(3, [3]))).toEqual(declined);
+    partitions.brokerHolds(id, { offset: -1n, metadata: '' });
+    expect(intake.take(batch(3, [3]))).toEqual(declined);
+    expect(planned(), 'a starting position is worth a commit').toEqual([3]);
+    for (const commit of partitions.plan()) partitions.acknowledge(commit);
+    expect(intake.take(batch(3, [3]))).toEqual({ takenTo: '3', declined: undefined });
+    expect(offsets()).toEqual([3]);
+  });
+
+  it('does not hand on what a former owner has done', () => {
+    const { intake, partitions, offsets, settle, planned } = setUp();
+    partitions.assign([]);
+    partitions.assign([id]);
+    const done = [
+      { start: 5n, end: 6n },
+      { start: 8n, end: 10n },
+    ];
+    open(partitions, 3n, encodeTail(3n, done));
+    intake.take(batch(3, [3, 4, 5, 6, 7, 8, 9, 10]));
+    expect(offsets()).toEqual([3, 4, 6, 7, 10]);
+    settle(3, 4);
+    expect(planned()).toEqual([6]);
+    settle(6, 7);
+    expect(planned()).toEqual([10]);
+  });
+
+  it('keeps what was read of offsets that are deleted, and begins anew on a log that was cut', () => {
+    const { intake, partitions, events, offsets, settle, planned } = setUp();
+    intake.take(batch(0, [0, 1]));
+    intake.reset(id, { kind: 'deleted', resumeAt: 9n, gone: 7n });
+    intake.take(batch(9, [9]));
+    expect([offsets(), events]).toEqual([[0, 1, 9], []]);
+    settle(0);
+    expect(planned()).toEqual([1]);
+    settle(1);
+    expect(planned()).toEqual([9]);
+    for (const commit of partitions.plan()) partitions.acknowledge(commit);
+    intake.reset(id, { kind: 'truncated', resumeAt: 2n, gone: 0n });
+    expect(events).toEqual(['revoked', 'assigned']);
+    expect(planned(), 'the old commit is of another log').toEqual([2]);
+    partitions.assign([id]);
+    partitions.brokerHolds(id, { offset: 9n, metadata: '' });
+    expect(planned()).toEqual([2]);
   });
 
   for (const [name, next] of [

@@ -15,16 +15,29 @@ describe('Pauses', () => {
     expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [], resume: [p(0), p(1)] });
   });
 
-  it('holds single partitions until there is room', () => {
+  it('holds single partitions, each until all that it waits for is over', () => {
     const pauses = new Pauses();
-    pauses.hold([p(1)], false);
+    pauses.hold('in-flight limit', [p(1)]);
     expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [p(1)], resume: [] });
-    pauses.hold([p(0)], true);
-    expect([pauses.someWait, pauses.waitsUntilEmpty]).toEqual([true, true]);
+    pauses.hold('commit metadata full', [p(0), p(1)]);
     expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [p(0)], resume: [] });
-    pauses.release();
-    expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [], resume: [p(0), p(1)] });
-    expect([pauses.someWait, pauses.waitsUntilEmpty]).toEqual([false, false]);
+    pauses.release('in-flight limit');
+    expect(pauses.waits('in-flight limit')).toBe(false);
+    expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [], resume: [] });
+    pauses.release('commit metadata full', [p(1)]);
+    expect(pauses.waitingFor('commit metadata full')).toEqual([p(0)]);
+    expect(pauses.changes([p(0), p(1)])).toEqual({ pause: [], resume: [p(1)] });
+  });
+
+  it('forgets what a lost partition waited for, and says whether a batch of one must wait', () => {
+    const pauses = new Pauses();
+    pauses.hold('commit metadata full', [p(0)]);
+    expect(pauses.holds(p(0), 'commit metadata full')).toBe(true);
+    expect(pauses.holds(p(0), 'in-flight limit')).toBe(false);
+    pauses.forget([p(0)]);
+    expect(pauses.holds(p(0), 'commit metadata full')).toBe(false);
+    pauses.add('sink');
+    expect(pauses.holds(p(0))).toBe(true);
   });
 
   it('pauses what is gained meanwhile, resumes what comes back paused, and begins anew with a new client', () => {

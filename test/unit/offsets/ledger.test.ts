@@ -10,7 +10,7 @@ const cases: { name: string; start: bigint; track: bigint[]; done: bigint[]; end
   { name: 'the first releases the rest', start: 10n, track: [10n, 11n, 12n], done: [12n, 11n, 10n], commit: 13n },
   { name: 'marking twice changes nothing', start: 10n, track: [10n, 11n], done: [11n, 11n], commit: 10n },
   { name: 'gap before the first offset', start: 0n, track: [5n], done: [5n], commit: 6n },
-  { name: 'gap from compaction, open behind it', start: 10n, track: [10n, 15n], done: [10n], commit: 11n },
+  { name: 'gap from compaction, open behind it', start: 10n, track: [10n, 15n], done: [10n], commit: 15n },
   { name: 'gap from compaction, all done', start: 10n, track: [10n, 15n], done: [10n, 15n], commit: 16n },
   {
     name: 'gaps of transaction markers do not stall (K02)',
@@ -66,22 +66,19 @@ describe('OffsetLedger.track', () => {
     expect(ledger.open).toBe(2);
   });
 
-  it('takes an offset inside a gap, and waits for it', () => {
+  it('passes a gap: what a batch left out does not exist', () => {
     const ledger = new OffsetLedger(0n);
     ledger.track(0n);
     ledger.track(9n);
-    expect(ledger.track(4n)).toBe('new');
+    expect(ledger.track(4n)).toBe('known');
     ledger.markDone(0n);
-    ledger.markDone(9n);
-    expect(ledger.commitPoint).toBe(1n);
-    ledger.markDone(4n);
-    expect(ledger.commitPoint).toBe(10n);
+    expect(ledger.commitPoint).toBe(9n);
   });
 
   it('refuses an outcome for an offset that was never received', () => {
     const ledger = new OffsetLedger(0n);
     ledger.track(3n);
-    expect(() => ledger.markDone(2n)).toThrowError(expect.objectContaining({ code: 'LEDGER_MISUSE' }));
+    expect(() => ledger.markDone(4n)).toThrowError(expect.objectContaining({ code: 'LEDGER_MISUSE' }));
   });
 });
 
@@ -103,6 +100,45 @@ describe('OffsetLedger.skipTo', () => {
   });
 });
 
+describe('OffsetLedger.doneBeyond and restore', () => {
+  it('gives what a successor takes over, gaps included, and the successor knows it', () => {
+    const first = new OffsetLedger(10n);
+    for (const offset of [10n, 11n, 13n, 14n, 17n]) first.track(offset);
+    first.sawEnd(18n);
+    for (const offset of [11n, 13n, 17n]) first.markDone(offset);
+    const tail = first.doneBeyond();
+    expect(tail).toEqual([
+      { start: 11n, end: 14n },
+      { start: 15n, end: 19n },
+    ]);
+    const next = new OffsetLedger(first.commitPoint);
+    next.restore(tail);
+    expect(next.doneBeyond()).toEqual(tail);
+    expect([10n, 11n, 13n, 14n, 17n, 19n].map((offset) => next.track(offset))).toEqual([
+      'new',
+      'known',
+      'known',
+      'new',
+      'known',
+      'new',
+    ]);
+    next.markDone(10n);
+    expect(next.commitPoint).toBe(14n);
+    next.markDone(14n);
+    expect([next.commitPoint, next.position, next.doneBeyond()]).toEqual([19n, 20n, []]);
+  });
+
+  it('changes nothing about what was read here already', () => {
+    const ledger = new OffsetLedger(0n);
+    ledger.track(0n);
+    ledger.track(1n);
+    ledger.restore([{ start: 1n, end: 4n }]);
+    expect([ledger.open, ledger.position]).toEqual([2, 4n]);
+    ledger.markDone(0n);
+    expect(ledger.commitPoint).toBe(1n);
+  });
+});
+
 describe('OffsetLedger, any interleaving', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('receive' as const), gap: fc.integer({ min: 0, max: 3 }) }),
@@ -113,7 +149,7 @@ describe('OffsetLedger, any interleaving', () => {
 
   it('never passes an open offset, never goes back, ends behind the last offset seen', () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
         const ledger = new OffsetLedger(0n);
         const open = new Set<bigint>();
         const received: bigint[] = [];
