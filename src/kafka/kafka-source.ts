@@ -227,10 +227,12 @@ class KafkaSource implements Source {
   }
 
   async #beforeRejoin(heartbeat: () => Promise<boolean>): Promise<void> {
-    const inFlight = this.#flow.chunks;
-    this.#log.info('group is rebalancing', { inFlightChunks: inFlight });
+    const before = this.#flow.chunks;
+    this.#log.info('group is rebalancing', { inFlightChunks: before });
     const report = await this.#hold.run(heartbeat);
-    if (report.heldMs > 0) this.#log.info('joining again', { ...report, finishedChunks: inFlight - this.#flow.chunks });
+    const after = this.#flow.chunks;
+    if (before > 0)
+      this.#log.info('joining again', { ...report, finishedChunks: before - after, inFlightChunks: after });
   }
 
   #onJoined(assigned: readonly PartitionId[]): void {

@@ -7,6 +7,8 @@ import { expect } from 'vitest';
 import { syntheticVector } from '../../../src/engine/synthetic.ts';
 import { createGrpcInferenceClient } from '../../../src/inference/grpc-client.ts';
 import type { VectorContract } from '../../../src/kserve/contract.ts';
+import { decodeTail } from '../../../src/offsets/commit-metadata.ts';
+import { countOffsets } from '../../../src/offsets/offset-range.ts';
 import type { SinkChoice } from '../../../src/sinks/registry.ts';
 import type { StoredRow } from '../../../src/sinks/sink.ts';
 import type { EngineProcess, TestChunk, TestTopic } from './harness.ts';
@@ -109,6 +111,16 @@ export async function groupMembers({ client, group }: TestTopic): Promise<number
 export async function committedChunks({ admin, group, topic }: TestTopic): Promise<number> {
   const offsets = await admin.committedOffsets(group, topic);
   return [...offsets.values()].reduce((sum, offset) => sum + Math.max(0, Number(offset)), 0);
+}
+
+/** Chunks that a successor will not embed: before the commit points, and told beside them. One chunk a message. */
+export async function chunksDoneForGood({ admin, group, topic }: TestTopic): Promise<number> {
+  const held = await admin.groupOffsets(group, topic);
+  return [...held.values()].reduce((sum, { offset, metadata }) => {
+    if (offset < 0n) return sum;
+    const tail = decodeTail(offset, metadata);
+    return sum + Number(offset) + (tail.kind === 'tail' ? Number(countOffsets(tail.done)) : 0);
+  }, 0);
 }
 
 export async function expectNoDeadLetters({ admin, topic }: TestTopic): Promise<void> {
