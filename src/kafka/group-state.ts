@@ -12,32 +12,35 @@ export type GroupState = {
 
 const ASK_TIMEOUT_MS = 8_000;
 const CLOSE_TIMEOUT_MS = 1_000;
+/** One look: whoever asks has his own interval. */
+const RETRY = { retries: 1 } as const;
 /** Waiting for members to join, or for the plan of the one that leads. */
 const UNSETTLED: readonly string[] = ['PreparingRebalance', 'CompletingRebalance'];
 
 /** Rejects when the broker does not answer. */
 export async function askGroup(client: KafkaClient, groupId: string, topic: string): Promise<GroupState> {
-  const offsets = new KafkaAdmin(client);
+  const settled = await isSettled(client, groupId);
+  const admin = new KafkaAdmin(client);
   try {
-    const [settled, lag] = await settledWithin(
-      Promise.all([isSettled(client, groupId), offsets.lag(groupId, topic)]),
-      ASK_TIMEOUT_MS,
-      `ask about group ${groupId}`,
-    );
+    const lag = await settledWithin(admin.lag(groupId, topic), ASK_TIMEOUT_MS, `read the lag of group ${groupId}`);
     return { settled, lag };
   } finally {
-    void offsets.close();
+    void admin.close();
   }
 }
 
 async function isSettled(client: KafkaClient, groupId: string): Promise<boolean> {
-  const admin = client.kafka.admin();
-  try {
+  const doing = `describe group ${groupId}`;
+  const admin = client.kafka.admin({ retry: RETRY });
+  const ask = async () => {
     await admin.connect();
-    const { groups } = await admin.describeGroups([groupId]);
+    return admin.describeGroups([groupId]);
+  };
+  try {
+    const { groups } = await settledWithin(ask(), ASK_TIMEOUT_MS, doing);
     return groups.every(({ state }) => !UNSETTLED.includes(state));
   } catch (error) {
-    throw kafkaError(error, `describe group ${groupId}`);
+    throw kafkaError(error, doing);
   } finally {
     void settledWithin(admin.disconnect(), CLOSE_TIMEOUT_MS, 'disconnect').catch(() => undefined);
   }

@@ -51,6 +51,8 @@ export type WatchLimits = {
   readonly silentMs: number;
   /** How long the broker must have answered others meanwhile: after an outage the consumer finds back by itself. */
   readonly confirmMs: number;
+  /** How long a broker that answered nobody is not asked again. */
+  readonly outageMs: number;
   /** Longer than any attempt may take. */
   readonly stallMs: number;
   /** How long something to read may lie there before a consumer that takes none of it is at fault. */
@@ -66,6 +68,7 @@ export class ProgressWatch {
   #activity: number | undefined;
   #movedAtMs: number;
   #askedAtMs: number;
+  #outageAtMs = Number.NEGATIVE_INFINITY;
   #rebuilds = 0;
   /** Since when the broker answers others, while the consumer hears nothing. */
   #othersHearSinceMs: number | undefined;
@@ -100,7 +103,8 @@ export class ProgressWatch {
   }
 
   #silent({ broker, silentMs }: Pulse, nowMs: number): Verdict {
-    if (broker === undefined) return { kind: 'ask-broker' };
+    if (broker === undefined) return nowMs - this.#outageAtMs >= this.#limits.outageMs ? { kind: 'ask-broker' } : WELL;
+    if (!broker.answers) this.#outageAtMs = nowMs;
     // Nobody answers: an outage. The group waits: so may we.
     if (!broker.answers || !broker.groupSettled) {
       this.#othersHearSinceMs = undefined;

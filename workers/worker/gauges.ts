@@ -35,7 +35,8 @@ export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSour
     running = true;
     try {
       const assigned = new Set(source.status().assigned.map(({ partition }) => partition));
-      const partitions = (await lag()).filter(({ partition }) => assigned.has(partition));
+      // A broker that has not let us in yet has nothing to say about partitions of ours.
+      const partitions = assigned.size === 0 ? [] : (await lag()).filter(({ partition }) => assigned.has(partition));
       // Of the partitions that are ours: another worker reports its own.
       metrics.consumerLag.clear();
       metrics.committedOffset.clear();

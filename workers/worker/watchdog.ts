@@ -22,6 +22,7 @@ import type { KafkaParts } from './kafka.ts';
 const LOOK_EVERY_MS = 5_000;
 const SILENT_MS = 30_000;
 const CONFIRM_MS = 10_000;
+const OUTAGE_MS = 15_000;
 const IDLE_MS = 20_000;
 const STALL_MS = 45_000;
 /** Beyond the deadline of one attempt. */
@@ -83,6 +84,7 @@ export function watchLimits({ kafka, inference }: WorkerConfig): WatchLimits {
   return {
     silentMs: Math.max(SILENT_MS, heartbeatsMissedMs),
     confirmMs: CONFIRM_MS,
+    outageMs: OUTAGE_MS,
     idleMs: IDLE_MS,
     stallMs: Math.max(STALL_MS, inference.timeoutMs + STALL_SLACK_MS),
     silentRebuilds: SILENT_REBUILDS,

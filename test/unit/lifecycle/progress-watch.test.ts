@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type BrokerSays, ProgressWatch, type Pulse, type Verdict } from '../../../src/lifecycle/progress-watch.ts';
 
-const limits = { silentMs: 30_000, confirmMs: 10_000, idleMs: 20_000, stallMs: 45_000, silentRebuilds: 2 };
+const limits = {
+  silentMs: 30_000,
+  confirmMs: 10_000,
+  outageMs: 15_000,
+  idleMs: 20_000,
+  stallMs: 45_000,
+  silentRebuilds: 2,
+};
 const quiet: Pulse = { activity: 0, inFlight: 0, joined: true, silentMs: 100, excuse: undefined, broker: undefined };
 const away: BrokerSays = { answers: false };
 const lagOf = (lag: bigint, groupSettled = true): BrokerSays => ({ answers: true, groupSettled, lag });
@@ -168,6 +175,10 @@ describe('ProgressWatch', () => {
       expect(verdicts).toHaveLength(expected.length);
     });
   }
+
+  it('asks a broker that answers nobody only now and then', () => {
+    expect(watch(620_000, (ms) => ({ silentMs: ms, joined: false })).asked).toBe(600_000 / limits.outageMs + 1);
+  });
 
   it('asks the broker only when something stands still', () => {
     expect(watch(600_000, (ms) => ({ activity: ms })).asked).toBe(0);
