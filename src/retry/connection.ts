@@ -52,6 +52,8 @@ export function retryRedis({ url, tlsCa, connectTimeoutMs, commandTimeoutMs }: R
       socketTimeout: commandTimeoutMs + 1_000,
       // Otherwise a process that has closed its connections stays for two seconds more.
       disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+      // After a failover by DNS the old primary still answers, as a replica: only a new connection finds the new one.
+      reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
       retryStrategy: (attempt: number) => Math.round(backoffMs(attempt, RECONNECT, Math.random())),
     },
   };

@@ -1,6 +1,6 @@
 /**
  * Where a chunk waits for another attempt, outside this process: what is handed over survives it, and any worker of the same
- * group, topic and collection may run it. BullMQ on Redis implements it; test/contract/retry-queue.ts holds its promises.
+ * group, topic and collection may run it. BullMQ on Redis implements it; test/contract/retry holds its promises.
  *
  * A job may run more than once, also twice at the same time (a worker that lost its connection for longer than its lock):
  * what it does must be idempotent. Jobs run in no particular order.

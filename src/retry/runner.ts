@@ -8,7 +8,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, Worker } from 'bullmq';
+import { Worker } from 'bullmq';
 import { asServingError } from '../errors.ts';
 import type { BackoffPolicy } from '../resilience/backoff.ts';
 import { Permits } from '../resilience/permits.ts';
@@ -16,6 +16,7 @@ import type { Log } from '../telemetry/log.ts';
 import { within } from './bounded.ts';
 import { ConnectionTrouble, keepQuiet, type RetryRedis } from './connection.ts';
 import { type JobRecord, readRecord, type StoredRecord } from './job-record.ts';
+import { backoffStrategy, type QueuedJob, takeStep } from './job-steps.ts';
 import { type Attempts, attemptOf, longestWaitMs, type NextStep, nextStep, type RunEnd } from './next-step.ts';
 import type { Payloads } from './payloads.ts';
 import { isLostJob, labelOf } from './redis-errors.ts';
@@ -37,30 +38,17 @@ export type RunnerOptions = {
   readonly log: Log;
 };
 
-type RetryJobOfQueue = Job<StoredRecord>;
-
 /** Between attempts to talk to a Redis that does not answer as it should. */
 const TROUBLE_PAUSE_MS = 1_000;
 /** For what is written down while closing. */
 const LAST_WORDS_MS = 1_000;
-
-/** Carries the wait that BullMQ asks for; without a stack, for BullMQ stores it in Redis. */
-class RetryLater extends Error {
-  readonly delayMs: number;
-
-  constructor(reason: string, delayMs: number) {
-    super(reason);
-    this.delayMs = delayMs;
-    this.stack = '';
-  }
-}
 
 export class RetryRunner {
   readonly #options: RunnerOptions;
   readonly #worker: Worker<StoredRecord>;
   readonly #trouble: ConnectionTrouble;
   readonly #permits: Permits;
-  readonly #running = new Map<RetryJobOfQueue, Promise<void>>();
+  readonly #running = new Map<QueuedJob, Promise<void>>();
   /** No further job is taken. */
   readonly #stopped = new AbortController();
   /** Running jobs are to end. */
@@ -84,7 +72,7 @@ export class RetryRunner {
       lockDuration: lockMs,
       stalledInterval: Math.ceil(lockMs / 2),
       maxStalledCount: Number.MAX_SAFE_INTEGER,
-      settings: { backoffStrategy: (_attempts, _type, error) => (error instanceof RetryLater ? error.delayMs : 1) },
+      settings: { backoffStrategy },
     });
     this.#worker.on('error', (error) => this.#trouble.note(error));
     const backend = this.#worker.getBackend();
@@ -141,11 +129,11 @@ export class RetryRunner {
     }
   }
 
-  async #take(): Promise<RetryJobOfQueue | 'none' | 'trouble'> {
+  async #take(): Promise<QueuedJob | 'none' | 'trouble'> {
     this.#tokens += 1;
     try {
       // Undefined when there is none, whatever the type says.
-      const job: RetryJobOfQueue | undefined = await this.#worker.getNextJob(`${this.#worker.id}-${this.#tokens}`, {
+      const job: QueuedJob | undefined = await this.#worker.getNextJob(`${this.#worker.id}-${this.#tokens}`, {
         block: false,
       });
       this.#trouble.over();
@@ -157,7 +145,7 @@ export class RetryRunner {
   }
 
   /** Never rejects: what goes wrong here leaves the job active, and its lock runs out. */
-  async #process(job: RetryJobOfQueue): Promise<void> {
+  async #process(job: QueuedJob): Promise<void> {
     const { log } = this.#options;
     try {
       await this.#writeDown(job, await this.#stepOf(job));
@@ -166,7 +154,7 @@ export class RetryRunner {
     }
   }
 
-  async #stepOf(job: RetryJobOfQueue): Promise<NextStep> {
+  async #stepOf(job: QueuedJob): Promise<NextStep> {
     const { maxAttempts, backoff, log } = this.#options;
     // Asked for before we stopped, given after.
     if (this.#stopped.signal.aborted) return { kind: 'release' };
@@ -198,10 +186,10 @@ export class RetryRunner {
   }
 
   /** Tried until Redis answers, or until we stop: then the job's lock runs out and another worker runs it again. */
-  async #writeDown(job: RetryJobOfQueue, step: NextStep): Promise<void> {
+  async #writeDown(job: QueuedJob, step: NextStep): Promise<void> {
     for (;;) {
       try {
-        return await within(this.#record(job, step), this.#options.commandTimeoutMs, 'write down a retry');
+        return await within(takeStep(job, step, Date.now()), this.#options.commandTimeoutMs, 'write down a retry');
       } catch (error) {
         if (isLostJob(error)) {
           this.#options.log.info('a retry ran longer than its lock and may run twice', { jobId: job.id });
@@ -211,23 +199,6 @@ export class RetryRunner {
         if (this.#stopped.signal.aborted) return;
       }
       await sleep(TROUBLE_PAUSE_MS, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
-    }
-  }
-
-  async #record(job: RetryJobOfQueue, step: NextStep): Promise<void> {
-    const token = job.token ?? '';
-    switch (step.kind) {
-      case 'remove':
-        await job.moveToCompleted(null, token, false);
-        return;
-      case 'release':
-        await job.moveToWait(token);
-        return;
-      case 'delay': {
-        const delayMs = Math.max(1, Math.round(step.delayMs));
-        if (step.attempt === undefined) await job.moveToDelayed(Date.now() + delayMs, token);
-        else await job.moveToFailed(new RetryLater(step.attempt, delayMs), token, false);
-      }
     }
   }
 

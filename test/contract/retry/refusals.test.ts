@@ -10,6 +10,7 @@ import {
   entriesOf,
   entryOf,
   freshTopic,
+  isAcknowledged,
   openQueue,
   PATIENCE,
   plainClient,
@@ -75,8 +76,25 @@ describe('Redis that is read-only', () => {
     await queue.start(run);
     await sleep(300);
     await client.replicaof('NO', 'ONE');
-    await queue.handOver([entryOf(topic, 2)]);
-    await expect.poll(() => sorted(offsets()), PATIENCE).toEqual([1, 2]);
+    await expect.poll(() => isAcknowledged(queue.handOver([entryOf(topic, 2)])), PATIENCE).toBe(true);
+    await expect.poll(() => sorted(new Set(offsets())), PATIENCE).toEqual([1, 2]);
+  });
+
+  it('is connected to anew: its name may stand for another server by now', async () => {
+    const topic = freshTopic();
+    const queue = openQueue(topic, { url: redis().url });
+    const client = plainClient(redis().url);
+    await queue.handOver([entryOf(topic, 1)]);
+    const connections = async () => Number(/total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1]);
+    const before = await connections();
+    await client.replicaof('127.0.0.1', 1);
+    try {
+      await expect(queue.handOver([entryOf(topic, 2)])).rejects.toMatchObject({ failureClass: 'outage' });
+      await expect.poll(connections, PATIENCE).toBeGreaterThan(before);
+    } finally {
+      await client.replicaof('NO', 'ONE');
+    }
+    await expect.poll(() => isAcknowledged(queue.handOver([entryOf(topic, 2)])), PATIENCE).toBe(true);
   });
 
   it('is not asked without a pause', async () => {
