@@ -34,13 +34,17 @@ export async function askMetadata(
   signal.throwIfAborted();
   const secure = url.protocol === 'https:';
   const agent = secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  // By hand: what AbortSignal.any leaves at a signal that outlives thousands of questions is never taken away.
+  const limit = new AbortController();
+  const onAbort = () => limit.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(() => limit.abort(), timeoutMs);
   try {
     return await new Promise<MetadataAnswer>((resolve, reject) => {
       const options = {
         method,
         agent,
-        signal: limit,
+        signal: limit.signal,
         headers: { 'content-length': Buffer.byteLength(body), ...headers },
       };
       const onResponse = (response: IncomingMessage) => {
@@ -50,9 +54,11 @@ export async function askMetadata(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    const what = limit.aborted ? `no answer within ${timeoutMs} ms` : 'no connection';
-    throw new ServingError('SPOT_METADATA_UNAVAILABLE', `${what} to ${url.host}`, { cause });
+    const what = limit.signal.aborted ? `no answer within ${timeoutMs} ms` : 'no usable answer';
+    throw new ServingError('SPOT_METADATA_UNAVAILABLE', `${what} from ${url.host}`, { cause });
   } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
     agent.destroy();
   }
 }

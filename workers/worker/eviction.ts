@@ -71,6 +71,7 @@ export function watchForEviction(config: SpotConfig, metrics: Metrics, log: Log)
     onSooner: (listener) => void listeners.push(listener),
     looked: async (signal) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(FIRST_LOOK_MS)]);
+      if (limit.aborted) return;
       await Promise.race([watch.looked, new Promise((resolve) => limit.addEventListener('abort', resolve))]);
     },
     close: async (drained) => {

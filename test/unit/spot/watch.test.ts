@@ -97,7 +97,7 @@ describe('asking', () => {
     abort.abort(reason);
     await expect(asked).rejects.toBe(reason);
     await expect(askMetadata(new URL(server.url), { timeoutMs: 50 }, new AbortController().signal)).rejects.toThrow(
-      /no answer within 50 ms to 127\.0\.0\.1/,
+      /no answer within 50 ms from 127\.0\.0\.1/,
     );
     await server.close();
   });
