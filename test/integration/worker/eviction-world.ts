@@ -88,7 +88,7 @@ export function useEvictionWorld(workerId: string) {
       await topic.untilLagZero();
       expect(await next.stop()).toEqual({ code: 0, signal: null });
       await expectExactlyStored(store(), chunks);
-      expect(await embeddedTexts(engine)).toBe(chunks.length - stored);
+      expect(await embeddedTexts(engine, 1)).toBe(chunks.length - stored);
     },
   };
 }

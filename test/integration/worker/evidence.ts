@@ -69,12 +69,15 @@ async function rowsOf(choice: SinkChoice, chunks: readonly TestChunk[]) {
   return { rows, count };
 }
 
-/** Texts that the engine's embedder has executed since it started. */
-export async function embeddedTexts(engine: EngineProcess): Promise<number> {
+/**
+ * Texts that the engine's embedder has executed since it started, but for those that were no chunks: each worker that
+ * starts tries the engine with one known good text.
+ */
+export async function embeddedTexts(engine: EngineProcess, workersStarted: number): Promise<number> {
   const { metricsPort } = await engine.program.line(({ event }) => event === 'engine ready');
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   const line = /^nv_inference_count\{model="batch_embedder_ensemble".*\} (\d+)$/m.exec(text);
-  return Number(line?.[1]);
+  return Number(line?.[1]) - workersStarted;
 }
 
 /** Names of the client regions that the engine knows. */

@@ -8,13 +8,15 @@ import { eventually, startEngine } from './harness.ts';
 
 const { workerAt, fill, hook, byFile, byCloud, topic, store, expectPassedOn } = useEvictionWorld('spot-order-test');
 
+/** Not slow with the text that a worker tries it with when it starts. */
+const slowEngine = () => startEngine(['--synthetic', '--fault', 'SLOW=late', '--late-ms', '30000']);
 const budgets = (log: readonly Readonly<Record<string, unknown>>[]) =>
   log.filter(({ msg }) => msg === 'drained').map(({ tookMs }) => Number(tookMs));
 
 describe('a notice and a signal', () => {
   it('SIGTERM after a notice shortens the budget to its own timeout', async () => {
-    const chunks = await fill('after', 300);
-    const engine = await startEngine(['--synthetic', '--batch-ms', '30000']);
+    const chunks = await fill('SLOW-after', 300);
+    const engine = await slowEngine();
     const worker = await workerAt(engine.target, { ...byFile(), RAG_SERVING_DRAIN_TIMEOUT_MS: '2000' });
     await untilAtEngine(worker);
     writeFileSync(hook(), '{"left_ms":120000}');
@@ -29,8 +31,8 @@ describe('a notice and a signal', () => {
   });
 
   it('SIGTERM after a notice never gives it more time', async () => {
-    await fill('never', 300);
-    const engine = await startEngine(['--synthetic', '--batch-ms', '30000']);
+    await fill('SLOW-never', 300);
+    const engine = await slowEngine();
     const worker = await workerAt(engine.target, byFile());
     await untilAtEngine(worker);
     writeFileSync(hook(), '{"left_ms":5000}');
@@ -42,8 +44,8 @@ describe('a notice and a signal', () => {
   });
 
   it('a notice after SIGTERM shortens what the signal left', async () => {
-    await fill('before', 300);
-    const engine = await startEngine(['--synthetic', '--batch-ms', '30000']);
+    await fill('SLOW-before', 300);
+    const engine = await slowEngine();
     const worker = await workerAt(engine.target, byFile());
     await untilAtEngine(worker);
     worker.program.signal('SIGTERM');

@@ -65,8 +65,8 @@ describe('a notice in mid-stream', () => {
 
 describe('a notice that leaves too little', () => {
   it('for the batches in flight: abandoned, exit 3, and a second worker finishes', async () => {
-    const chunks = await fill('short', 600);
-    const engine = await startEngine(['--synthetic', '--batch-ms', '10000']);
+    const chunks = await fill('SLOW', 600);
+    const engine = await startEngine(['--synthetic', '--fault', 'SLOW=late', '--late-ms', '10000']);
     const worker = await workerAt(engine.target, byFile());
     await untilAtEngine(worker);
     writeFileSync(hook(), '{"left_ms":4000}');
@@ -90,14 +90,14 @@ describe('a notice that leaves too little', () => {
     // One call after the other, so that it is known how long each takes.
     const worker = await workerAt(engine.target, { ...byFile(), RAG_SERVING_BATCHES_IN_FLIGHT: '1' });
     await untilPersisted(worker, 32);
-    const embedded = await embeddedTexts(engine);
+    const embedded = await embeddedTexts(engine, 1);
     // Of the 4 s after the margin 3 are for work: enough for the call that has just begun, not for the one after it.
     writeFileSync(hook(), '{"left_ms":6000}');
     expect(await worker.program.exited).toEqual({ code: 3, signal: null });
     expect(logged(worker, 'drained')?.abandoned).toBeGreaterThan(0);
     const stored = await storedCount(chunks);
     expect(stored).toBe(embedded + 32);
-    expect(await embeddedTexts(engine)).toBe(stored);
+    expect(await embeddedTexts(engine, 1)).toBe(stored);
     const steps = worker.log.filter(({ msg }) => msg === 'drain step');
     expect(steps).toContainEqual(expect.objectContaining({ step: 'finish work in flight', result: 'done' }));
     rmSync(hook());

@@ -103,7 +103,7 @@ describe('stop in mid-stream', () => {
     await topic.untilLagZero();
     expect(await next.stop()).toEqual({ code: 0, signal: null });
     await expectExactlyStored(lancedbAt(folder), chunks);
-    expect(await embeddedTexts(engine)).toBe(3_000);
+    expect(await embeddedTexts(engine, 2)).toBe(3_000);
   });
 
   it('an engine that outlasts the budget: exit 3, and nothing is committed that is not stored', async () => {
@@ -131,7 +131,7 @@ describe('stop in mid-stream', () => {
     expect(await next.stop()).toEqual({ code: 0, signal: null });
     await expectExactlyStored(lancedbAt(folder), chunks);
     // What was committed is not done again.
-    expect(await embeddedTexts(engine)).toBe(400);
+    expect(await embeddedTexts(engine, 1)).toBe(400);
   });
 
   it('an engine that is frozen: exit 3 within the budget, and no file is left in /dev/shm', async () => {
@@ -155,12 +155,13 @@ describe('SIGTERM with every batch in flight', () => {
     await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
     return chunks;
   };
-  const engineOf10s = () => startEngine(['--synthetic', '--batch-ms', '10000', '--queue-delay-us', '1000000']);
+  const slow = ['--fault', 'SLOW=late', '--late-ms', '10000', '--queue-delay-us', '1000000'];
+  const engineOf10s = () => startEngine(['--synthetic', ...slow]);
   const untilAllLeased = (worker: WorkerProcess) =>
     eventually('all slots leased', async () => (await worker.metric('rag_serving_shm_slots', 'state="leased"')) === 4);
 
   it('an engine that takes 10 s, and time enough: all is stored and committed, exit 0', async () => {
-    const chunks = await every('patient');
+    const chunks = await every('SLOW-patient');
     const engine = await engineOf10s();
     const worker = await workerAt(engine.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '40000' });
     await untilAllLeased(worker);
@@ -172,7 +173,7 @@ describe('SIGTERM with every batch in flight', () => {
   });
 
   it('an engine that takes 10 s, and a budget of 3 s: all is abandoned, nothing committed, exit 3', async () => {
-    const chunks = await every('hasty');
+    const chunks = await every('SLOW-hasty');
     const slow = await engineOf10s();
     const worker = await workerAt(slow.target, { RAG_SERVING_DRAIN_TIMEOUT_MS: '3000' });
     await untilAllLeased(worker);
@@ -207,7 +208,7 @@ describe('SIGTERM with every batch in flight', () => {
     await topic.untilLagZero();
     expect(await next.stop()).toEqual({ code: 0, signal: null });
     await expectExactlyStored(lancedbAt(folder), chunks);
-    expect(await embeddedTexts(engine)).toBe(500);
+    expect(await embeddedTexts(engine, 2)).toBe(500);
   });
 });
 
@@ -229,9 +230,9 @@ describe('further signals', () => {
     ['SIGINT after SIGTERM', ['SIGTERM', 'SIGINT']],
   ] as const)('%s: cleans up once, faster, and exits 3 with work unfinished (L03)', async ([, signals]) => {
     await topic.create(1);
-    const chunks = chunksNamed('twice', 100);
+    const chunks = chunksNamed('SLOW', 100);
     await topic.send(chunks.map((chunk) => chunkMessage(chunk)));
-    const engine = await startEngine(['--synthetic', '--batch-ms', '30000']);
+    const engine = await startEngine(['--synthetic', '--fault', 'SLOW=late', '--late-ms', '30000']);
     const worker = await workerAt(engine.target);
     await eventually('a batch at the engine', async () => (await worker.metric('rag_serving_in_flight_chunks')) > 0);
     for (const [i, signal] of signals.entries()) {
