@@ -54,9 +54,7 @@ export class Committer {
 
   noteFinished(): void {
     this.#finished += 1;
-    if (this.#finished < this.#options.threshold) return;
-    this.#finished = 0;
-    this.hasten();
+    if (this.#finished === this.#options.threshold) this.hasten();
   }
 
   /** There is something to commit that should not wait for the interval. */
@@ -111,6 +109,8 @@ export class Committer {
     } finally {
       if (this.#running === attempt) this.#running = undefined;
     }
+    // What has finished while the broker took its time would otherwise wait for the interval.
+    if (this.#finished >= this.#options.threshold) this.hasten();
   }
 
   async #send(commits: readonly Commit[]): Promise<void> {

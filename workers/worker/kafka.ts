@@ -54,6 +54,8 @@ export function openKafka(
       lowRatio: LOW_RATIO,
     },
     commitIntervalMs: pipeline.commitIntervalMs,
+    // About a batch: whoever takes over from a killed worker embeds again what was in flight and little more.
+    commitThreshold: pipeline.maxBatchSize,
     fromBeginning: kafka.fromBeginning,
     sessionTimeoutMs: kafka.sessionTimeoutMs,
     rebalanceTimeoutMs: kafka.rebalanceTimeoutMs,

@@ -70,7 +70,7 @@ export const pipelineSettings = {
     always(1_000),
     { min: 50, max: 60_000 },
     {
-      doc: 'Milliseconds between commits of what is done.',
+      doc: 'Milliseconds between commits of what is done; a batch that is done is committed at once.',
     },
   ),
   drainTimeoutMs: integer(
