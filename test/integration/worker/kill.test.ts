@@ -27,8 +27,6 @@ import {
 
 const kafka = useKafka();
 const ID = 'kill-test';
-/** A worker looks at the norm of one vector when it starts. */
-const PROBE_TEXTS = 1;
 let folder: string;
 let topic: TestTopic;
 
