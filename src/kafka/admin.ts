@@ -36,7 +36,7 @@ const LEADERS_PAUSE_MS = 50;
 
 export class KafkaAdmin {
   readonly #client: KafkaClient;
-  readonly #admin: Admin;
+  #admin: Admin;
   #connected: Promise<void> | undefined;
 
   constructor(client: KafkaClient) {
@@ -106,12 +106,23 @@ export class KafkaAdmin {
       .sort((a, b) => a.partition - b.partition);
   }
 
-  async close(): Promise<void> {
+  /** The next call makes connections of its own. kafkajs goes on with one that stands, however dead it is. */
+  renew(): void {
+    const before = this.#admin;
+    this.#admin = this.#client.kafka.admin();
+    void this.#disconnect(before);
+  }
+
+  close(): Promise<void> {
+    return this.#disconnect(this.#admin);
+  }
+
+  async #disconnect(admin: Admin): Promise<void> {
     const connected = this.#connected;
     this.#connected = undefined;
     if (connected === undefined) return;
     await settledWithin(
-      connected.then(() => this.#admin.disconnect()),
+      connected.then(() => admin.disconnect()),
       CLOSE_TIMEOUT_MS,
       'disconnect',
     ).catch(() => undefined);
@@ -122,14 +133,16 @@ export class KafkaAdmin {
   }
 
   async #ask<T>(doing: string, call: (admin: Admin) => Promise<T>): Promise<T> {
+    const admin = this.#admin;
     try {
-      this.#connected ??= this.#admin.connect();
+      this.#connected ??= admin.connect();
       await settledWithin(this.#connected, CALL_TIMEOUT_MS, doing);
-      return await settledWithin(call(this.#admin), CALL_TIMEOUT_MS, doing);
+      return await settledWithin(call(admin), CALL_TIMEOUT_MS, doing);
     } catch (error) {
-      // A connection that was never made is tried anew by the next call.
-      this.#connected = undefined;
-      throw kafkaError(error, doing);
+      const known = kafkaError(error, doing);
+      // Never made, or lost, or wedged: the next call tries another one.
+      if (known.code === 'KAFKA_UNAVAILABLE' && this.#admin === admin) this.renew();
+      throw known;
     }
   }
 }

@@ -161,7 +161,9 @@ class KafkaSource implements Source {
   }
 
   rebuild(reason: string): void {
-    if (this.#closing === undefined && !this.#failed) this.#consumer.rebuild(reason);
+    if (this.#closing !== undefined || this.#failed) return;
+    this.#admin.renew();
+    this.#consumer.rebuild(reason);
   }
 
   commit(signal?: AbortSignal): Promise<void> {

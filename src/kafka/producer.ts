@@ -28,50 +28,62 @@ const SEND_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export class KafkaProducer {
-  readonly #producer: Producer;
+  readonly #client: KafkaClient;
+  #producer: Producer;
   readonly #compression: ProducerCompression;
   #connected: Promise<void> | undefined;
 
   constructor({ client, compression = 'none' }: ProducerOptions) {
+    this.#client = client;
     this.#compression = compression;
-    this.#producer = client.kafka.producer({
-      allowAutoTopicCreation: false,
-      // One request at a time keeps the order of a partition when a request is repeated.
-      maxInFlightRequests: 1,
-      createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-    });
+    this.#producer = newProducer(client);
   }
 
   /** Connects at the first call. Rejects with class `outage` when not everything was acknowledged; some may have been. */
   async send(topic: string, messages: readonly OutgoingMessage[]): Promise<void> {
     if (messages.length === 0) return;
     const doing = `write ${messages.length} records to ${topic}`;
+    const producer = this.#producer;
     try {
-      this.#connected ??= this.#producer.connect();
+      this.#connected ??= producer.connect();
       await settledWithin(this.#connected, SEND_TIMEOUT_MS, doing);
-    } catch (error) {
-      this.#connected = undefined;
-      throw kafkaError(error, doing);
-    }
-    try {
       const compression = kafkajs.CompressionTypes[COMPRESSION[this.#compression]];
-      const sent = this.#producer.send({ topic, acks: -1, compression, messages: messages.map(kafkaMessage) });
+      const sent = producer.send({ topic, acks: -1, compression, messages: messages.map(kafkaMessage) });
       await settledWithin(sent, SEND_TIMEOUT_MS, doing);
     } catch (error) {
-      throw kafkaError(error, doing);
+      const known = kafkaError(error, doing);
+      // kafkajs goes on with a connection that stands, however dead it is. One of several calls that fail together does it.
+      if (known.code === 'KAFKA_UNAVAILABLE' && this.#producer === producer) {
+        this.#producer = newProducer(this.#client);
+        void this.#disconnect(producer);
+      }
+      throw known;
     }
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.#disconnect(this.#producer);
+  }
+
+  async #disconnect(producer: Producer): Promise<void> {
     const connected = this.#connected;
     this.#connected = undefined;
     if (connected === undefined) return;
     await settledWithin(
-      connected.then(() => this.#producer.disconnect()),
+      connected.then(() => producer.disconnect()),
       CLOSE_TIMEOUT_MS,
       'disconnect',
     ).catch(() => undefined);
   }
+}
+
+function newProducer(client: KafkaClient): Producer {
+  return client.kafka.producer({
+    allowAutoTopicCreation: false,
+    // One request at a time keeps the order of a partition when a request is repeated.
+    maxInFlightRequests: 1,
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+  });
 }
 
 function kafkaMessage({ key, value, headers = [], partition }: OutgoingMessage): Message {
