@@ -28,6 +28,8 @@ import { headerText } from './headers.ts';
 import { limitText, type OversizedText } from './text-limit.ts';
 
 export const SCOPE_HEADER = 'rag-scope';
+/** Names the chunk of a deletion whose key is the document's, so that it travels in the partition of the document's chunks. */
+export const CHUNK_ID_HEADER = 'rag-chunk-id';
 
 export type DecodeOptions = {
   readonly maxTextBytes: number;
@@ -130,7 +132,13 @@ function deletion(raw: RawMessage, settle: Settle): RecordInFlight {
   if (scope !== 'chunk' && scope !== 'document') {
     throw invalid(`header ${SCOPE_HEADER}: expected chunk or document, got ${scope.length} other characters`);
   }
-  return { kind: 'deletion', deletion: { scope, id, source: raw.source }, raw, settle };
+  const named = headerText(raw.headers, CHUNK_ID_HEADER);
+  if (named !== undefined && scope === 'document')
+    throw invalid(`header ${CHUNK_ID_HEADER}: has no place in a deletion of a document`);
+  if (named !== undefined && !isId(named)) {
+    throw invalid(`header ${CHUNK_ID_HEADER}: expected 1 to ${MAX_ID_BYTES} bytes, got ${Buffer.byteLength(named)}`);
+  }
+  return { kind: 'deletion', deletion: { scope, id: named ?? id, source: raw.source }, raw, settle };
 }
 
 function keyId({ key }: RawMessage): string | undefined {

@@ -12,6 +12,7 @@ const stages = ['decode', 'embed', 'persist', 'delete', 'retry', 'dead_letter', 
 /** A failed call is `other`: the way is known only once it has been taken. */
 const transports = ['shared_memory', 'inline', OTHER] as const;
 const codes = [...errorCodes, OTHER] as const;
+const breakerStates = ['closed', 'half-open', 'open'] as const;
 const phases = ['starting', 'running', 'draining', 'stopped', 'failed'] as const;
 const grpcCodes = [
   'OK',
@@ -132,6 +133,12 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     grpcCalls: counter(
       about('grpc_calls_total', 'Calls to the model server by status', { method: { atMost: 32 }, code: grpcCodes }),
     ),
+    breakerState: gauge(
+      about('breaker_state', '1 for the state that the breaker of a model server is in', {
+        endpoint: { atMost: 64 },
+        state: breakerStates,
+      }),
+    ),
     phase: gauge(about('phase', '1 for the phase the process is in', { phase: phases })),
     eventLoopLag: gauge(
       about('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', {
@@ -161,6 +168,9 @@ export function createMetrics({ pool, processMetrics = false }: MetricsOptions) 
     onScrape: (read: () => void): void => void onScrape.add(read),
     setPhase: (current: (typeof phases)[number]): void => {
       for (const phase of phases) series.phase.set({ phase }, phase === current ? 1 : 0);
+    },
+    setBreaker: (endpoint: string, current: (typeof breakerStates)[number]): void => {
+      for (const state of breakerStates) series.breakerState.set({ endpoint, state }, state === current ? 1 : 0);
     },
     contentType: registry.contentType,
     /** The Prometheus text format. A reader that throws costs its own gauges, not the scrape. */

@@ -9,7 +9,7 @@ import type { EmbedTransport } from '../../src/pipeline/transport.ts';
 import type { Refusal } from '../../src/shm/registration.ts';
 import { openSharedMemory, type SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { connectEngine, type EngineConnection, type Health } from './engine-connection.ts';
+import { connectEngine, type EngineConnection, type Health, type OnBreaker } from './engine-connection.ts';
 
 export type OpenedTransport = {
   readonly transport: EmbedTransport;
@@ -29,12 +29,12 @@ const WAIT_MS = 500;
 /** The model server and the way to it. A server that goes away between the two is waited for again. */
 export async function openEngine(
   config: WorkerConfig,
-  health: Health,
+  watch: { readonly health: Health; readonly onBreaker: OnBreaker },
   log: Log,
   signal: AbortSignal,
 ): Promise<{ readonly engine: EngineConnection } & OpenedTransport> {
   for (;;) {
-    const engine = await connectEngine(config.inference, health, log, signal);
+    const engine = await connectEngine(config.inference, watch, log, signal);
     try {
       return { engine, ...(await openTransport(config, engine, log, signal)) };
     } catch (thrown) {
@@ -42,7 +42,7 @@ export async function openEngine(
       signal.throwIfAborted();
       const error = asServingError(thrown);
       if (error.failureClass !== 'outage') throw error;
-      health.fail(error.message);
+      watch.health.fail(error.message);
       log.warn('the model server went away again', { code: error.code, error });
     }
     await sleep(WAIT_MS, undefined, { signal });

@@ -14,6 +14,7 @@ import { createGrpcInferenceClient, type GrpcClientOptions } from '../../src/inf
 import { RenewableClient } from '../../src/inference/renewable-client.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
+import type { BreakerStateName } from '../../src/resilience/breaker.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
 export type EngineConnection = {
@@ -34,6 +35,9 @@ export type WedgeActions = {
 
 export type Health = { pass(): void; fail(reason: string): void };
 
+/** Told when the breaker of an endpoint changes. */
+export type OnBreaker = (endpoint: string, state: BreakerStateName) => void;
+
 const PROBE_TIMEOUT_MS = 4_000;
 const WAIT_MS = 500;
 const WATCH_EVERY_MS = 5_000;
@@ -45,7 +49,7 @@ const RECONNECT_MS = 3_000;
 /** Waits for the server and its model for as long as it takes; rejects with the signal's reason or MODEL_CONTRACT_MISMATCH. */
 export async function connectEngine(
   config: InferenceConfig,
-  health: Health,
+  { health, onBreaker }: { readonly health: Health; readonly onBreaker: OnBreaker },
   log: Log,
   signal: AbortSignal,
 ): Promise<EngineConnection> {
@@ -53,7 +57,11 @@ export async function connectEngine(
   const scout = createGrpcInferenceClient(clientOptions(config, 4 * 1024 * 1024));
   try {
     const contract = await describeModel(scout, config, health, log, signal);
-    const options = clientOptions(config, receiveLimitFor(contract));
+    const onBreakerChange: OnBreaker = (endpoint, state) => {
+      log[state === 'open' ? 'warn' : 'info']('breaker', { endpoint, state });
+      onBreaker(endpoint, state);
+    };
+    const options = { ...clientOptions(config, receiveLimitFor(contract)), onBreakerChange };
     const openFresh = () => createGrpcInferenceClient(options);
     const channel = new ChannelWatch(WEDGED, systemClock.monotonicMs());
     const client = new RenewableClient(openFresh(), (end) => {

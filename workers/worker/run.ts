@@ -106,7 +106,8 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   return abandoned > 0 ? exitCodes.unfinished : exitCodes.done;
 
   async function start(signal: AbortSignal): Promise<void> {
-    const { engine, transport, maxBatch, memory } = await openEngine(config, health('model-server'), log, signal);
+    const watching = { health: health('model-server'), onBreaker: metrics.setBreaker };
+    const { engine, transport, maxBatch, memory } = await openEngine(config, watching, log, signal);
     parts.client = engine.client;
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);

@@ -262,23 +262,3 @@ describe('a batch message', () => {
     expect(outcomes).toEqual([{ kind: 'abandoned' }]);
   });
 });
-
-describe('a tombstone (K17)', () => {
-  const scope = (value: string) => [['rag-scope', Buffer.from(value)]] as const;
-
-  it('deletes the chunk that its key names, or the document by header', () => {
-    const source = { topic: 't', partition: 2, offset: 40n };
-    expect(decode({ key: 'doc-1', value: null })).toMatchObject([
-      { kind: 'deletion', deletion: { scope: 'chunk', id: 'doc-1', source } },
-    ]);
-    expect(decode({ key: 'doc-1', value: null, headers: scope('document') })).toMatchObject([
-      { deletion: { scope: 'document' } },
-    ]);
-  });
-
-  it('is rejected with a scope that is neither', () => {
-    expect(rejectOf({ value: null, headers: scope(SECRET) }).message).toBe(
-      'header rag-scope: expected chunk or document, got 14 other characters',
-    );
-  });
-});
