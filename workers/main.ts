@@ -34,6 +34,9 @@ const code = await runCommandLine({
   stderr: process.stderr,
 });
 if (code !== undefined) process.exitCode = code;
+// Nothing is left to do. A process that just ends takes its signal handlers down some moments before it is gone, and a
+// second SIGTERM in between would kill it and take the exit code's place; `exit` ends it with the handlers still there.
+process.once('beforeExit', () => process.exit());
 setTimeout(() => process.exit(), LINGER_MS).unref();
 
 /** From sources the package is one folder up, from dist two. */

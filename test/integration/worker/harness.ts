@@ -44,15 +44,24 @@ export class WorkerProcess {
     return this.program.lines;
   }
 
+  /** A worker that has ended says why: its last lines are in the error. */
+  async #get(path: string): Promise<Response> {
+    try {
+      return await fetch(`http://127.0.0.1:${this.port}/${path}`, { signal: AbortSignal.timeout(5_000) });
+    } catch (cause) {
+      if (this.program.running) throw cause;
+      throw new Error(`the worker has ended:\n${this.program.output.slice(-4_000)}`, { cause });
+    }
+  }
+
   async ready(): Promise<{ readonly status: number; readonly body: ReadyBody }> {
-    const response = await fetch(`http://127.0.0.1:${this.port}/ready`, { signal: AbortSignal.timeout(5_000) });
+    const response = await this.#get('ready');
     return { status: response.status, body: (await response.json()) as ReadyBody };
   }
 
   /** Sum of the series whose line holds every given label, e.g. `metric('rag_serving_chunks_total', 'outcome="persisted"')`. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
-    const response = await fetch(`http://127.0.0.1:${this.port}/metrics`, { signal: AbortSignal.timeout(5_000) });
-    const lines = (await response.text()).split('\n');
+    const lines = (await (await this.#get('metrics')).text()).split('\n');
     return lines
       .filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
@@ -60,7 +69,7 @@ export class WorkerProcess {
 
   /** What a path of the ops server answers, whole. */
   async page(path: string): Promise<string> {
-    return (await fetch(`http://127.0.0.1:${this.port}/${path}`, { signal: AbortSignal.timeout(5_000) })).text();
+    return (await this.#get(path)).text();
   }
 
   stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs?: number): Promise<Exit> {

@@ -252,6 +252,18 @@ describe('further signals', () => {
 
 describe('stop while starting', () => {
   const NOBODY = '127.0.0.1:1';
+
+  it('signals until the very end of the process do not take the place of its exit code (L03)', async () => {
+    const worker = await workerAt(NOBODY);
+    await worker.program.line(({ msg }) => msg === 'waiting for the model server');
+    const hail = setInterval(() => worker.program.signal('SIGTERM'), 1);
+    try {
+      expect(await worker.program.exited).toEqual({ code: 0, signal: null });
+    } finally {
+      clearInterval(hail);
+    }
+  });
+
   it.for([
     ['the model server', { RAG_SERVING_BATCH_INGEST_GRPC_URL: NOBODY }],
     ['the broker', { KAFKA_BOOTSTRAP_SERVERS: NOBODY }],
