@@ -7,8 +7,9 @@
  * A server that does not take the region any more gets its batches inline, and is asked again: at intervals, and at once
  * when it may be another one, because the connection was lost. No slot is used until it has taken the region anew.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { isServingError, type ServingError } from '../errors.ts';
+import { asServingError, isServingError, type ServingError } from '../errors.ts';
 import type { InferenceClient } from '../inference/client.ts';
 import { writeBytes } from '../kserve/bytes.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
@@ -38,6 +39,7 @@ export type SharedMemoryTransportOptions = {
 
 /** Until a server that did not answer the question is asked again. */
 const AWAY_MS = 1_000;
+const RECOVER_AGAIN_MS = 200;
 
 export class SharedMemoryTransport implements EmbedTransport {
   readonly #options: SharedMemoryTransportOptions;
@@ -45,6 +47,7 @@ export class SharedMemoryTransport implements EmbedTransport {
   /** When to ask again; undefined while batches travel in shared memory. */
   #inlineUntilMs: number | undefined;
   #asking = false;
+  #recovering = false;
 
   constructor(options: SharedMemoryTransportOptions) {
     this.#options = options;
@@ -82,7 +85,9 @@ export class SharedMemoryTransport implements EmbedTransport {
   }
 
   async #embedInSlot(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
-    const lease = await this.#options.memory.pool.acquire(signal);
+    const waiting = this.#options.memory.pool.acquire(signal);
+    void this.#recoverForWaiters();
+    const lease = await waiting;
     if (this.#isInline) {
       lease.release();
       return this.#embedInline(texts, signal);
@@ -95,6 +100,7 @@ export class SharedMemoryTransport implements EmbedTransport {
       const reason = isServingError(error) ? unansweredReason(error) : undefined;
       if (reason === undefined) lease.release();
       else lease.quarantine(reason);
+      void this.#recoverForWaiters();
       throw error;
     }
   }
@@ -124,9 +130,30 @@ export class SharedMemoryTransport implements EmbedTransport {
     try {
       await this.#register(memory.registration.epoch, signal);
     } catch (error) {
-      if (whileInUse === 'wait' || !isServingError(error, 'SHM_REGION_EXISTS')) throw error;
+      // While calls of ours are open, they may be what uses it.
+      const stuck = isServingError(error, 'SHM_REGION_EXISTS') && memory.pool.counts.leased === 0;
+      if (!stuck || whileInUse === 'wait') throw error;
       this.#goInline({ reason: 'in-use', error });
     }
+  }
+
+  /** Who waits for a slot while none works asks nobody any more, and whoever lost the last one may not come again. */
+  async #recoverForWaiters(): Promise<void> {
+    if (this.#recovering) return;
+    this.#recovering = true;
+    const { pool } = this.#options.memory;
+    const { signal } = new AbortController();
+    while (pool.waiting > 0 && pool.counts.free + pool.counts.leased === 0 && !this.#isInline) {
+      try {
+        await this.#recoverSlots(signal);
+      } catch (thrown) {
+        // A refusal for good, or the end: the next call meets it as well, and tells it.
+        const { failureClass } = asServingError(thrown);
+        if (failureClass === 'fatal' || failureClass === 'caller') break;
+      }
+      await sleep(RECOVER_AGAIN_MS, undefined, { ref: false });
+    }
+    this.#recovering = false;
   }
 
   async #register(seenEpoch: number, signal: AbortSignal): Promise<void> {

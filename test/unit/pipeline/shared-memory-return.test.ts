@@ -142,6 +142,18 @@ describe('a request that we gave up on and that does not end', () => {
     expect(pool.counts).toEqual({ free: 1, leased: 0, quarantined: 0 });
   });
 
+  it('leaves nobody waiting for a slot, though whoever lost the last one does not come again', async () => {
+    const { server, embed, pool } = await open('wait');
+    server.hangs = true;
+    const lost = embed();
+    const waiting = embed();
+    await expect(lost).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
+    expect(pool.counts.quarantined).toBe(1);
+    server.ends();
+    expect(await waiting).toBe('shared_memory');
+    expect(pool.counts).toEqual({ free: 1, leased: 0, quarantined: 0 });
+  });
+
   it('is waited for, as for an outage, where it is', async () => {
     const { server, told, embed } = await open('wait');
     server.hangs = true;
