@@ -35,6 +35,7 @@ export async function engineFault(
 
 /** For a worker that starts: a model whose vectors have another length than promised would spoil a whole collection. */
 export async function refuseWrongNorm(probe: EngineProbe, signal: AbortSignal): Promise<void> {
+  if (probe.norm === 'any') return;
   const fault = await engineFault(probe, signal);
   if (fault?.code !== 'VECTOR_NOT_UNIT') return;
   throw new ServingError(
