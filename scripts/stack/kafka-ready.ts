@@ -5,11 +5,13 @@
  * first users see coordinator errors. Describing a group that does not exist creates it.
  */
 import { Kafka, logLevel } from 'kafkajs';
+import { guardKafkaTimers } from '../../src/kafka/timer-guard.ts';
 
 const QUESTION_TIMEOUT_MS = 5_000;
 
 /** Throws as long as the broker is not ready. */
 export async function askBroker(bootstrapServers: string): Promise<void> {
+  guardKafkaTimers();
   const kafka = new Kafka({
     clientId: 'rag-stack',
     brokers: [bootstrapServers],
