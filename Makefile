@@ -104,5 +104,4 @@ node_modules/.installed: package.json package-lock.json .npmrc
 dist/.built: node_modules/.installed $(SOURCES)
 	@rm -rf dist
 	@npm run --silent build
-	@chmod +x dist/workers/main.js
 	@touch $@

@@ -47,6 +47,12 @@ export class Program {
       createInterface({ input: stream }).on('line', (line) => this.#take(line));
     }
     this.exited = new Promise((resolve) => {
+      // A program that cannot be started at all has no exit code; whoever waits for a line of it must not wait for ever.
+      this.#child.once('error', (error) => {
+        this.output += `${error.message}\n`;
+        running.delete(this);
+        void this.#watchdog.release().then(() => resolve({ code: null, signal: null }));
+      });
       this.#child.once('close', (code, signal) => {
         running.delete(this);
         void this.#watchdog.release().then(() => resolve({ code, signal }));
