@@ -1,17 +1,17 @@
 /**
  * Who is to blame for texts that were embedded more than once, from the engine's own journal. Pure but for the reading.
  *
- * A repetition is put down to a fault that was going on between the two embeddings: to a killed worker if there was one,
- * else to partitions that moved, else to a call that failed. With overlapping faults that is a guess, and never in favour
- * of the worker; with one fault at a time it is exact.
+ * A repetition is put down to a worker that was killed between the two embeddings, else to a fault that moved partitions
+ * around that time, else to calls that failed. With overlapping faults that is a guess, and never in favour of the worker.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type Effect, effectOf, type Fault } from './plan.ts';
+import { type Effect, effectOf, type Fault, SESSION_TIMEOUT_MS } from './plan.ts';
 
 export type FaultSpan = { readonly fault: Fault; readonly fromMs: number; untilMs: number };
-/** Repetitions by the fault that is blamed. */
-export type Repeated = ReadonlyMap<Fault | 'unexplained', number>;
+/** `rejoin`: a killed worker that is missed, or comes back, moves partitions once more. */
+export type Blamed = Fault | 'rejoin' | 'unexplained';
+export type Repeated = ReadonlyMap<Blamed, number>;
 
 /** Milliseconds of each embedding, by SHA-256 of the text. */
 export type Embeddings = ReadonlyMap<string, readonly number[]>;
@@ -40,7 +40,7 @@ export function repeatedBy(
   copies: ReadonlyMap<string, number>,
   spans: readonly FaultSpan[],
 ): Repeated {
-  const repeated = new Map<Fault | 'unexplained', number>();
+  const repeated = new Map<Blamed, number>();
   for (const [text, count] of copies) {
     const times = [...(embeddings.get(text) ?? [])].sort((a, b) => a - b);
     for (let again = count; again < times.length; again++) {
@@ -52,16 +52,30 @@ export function repeatedBy(
 }
 
 export function countOf(repeated: Repeated, effect: Effect): number {
-  return [...repeated].reduce(
-    (sum, [fault, count]) => sum + (fault !== 'unexplained' && effectOf(fault) === effect ? count : 0),
-    0,
-  );
+  return [...repeated].reduce((sum, [blamed, count]) => sum + (effectOfBlamed(blamed) === effect ? count : 0), 0);
 }
 
-const GRAVEST_FIRST = ['kill', 'rebalance', 'call'] as const;
+function effectOfBlamed(blamed: Blamed): Effect | undefined {
+  if (blamed === 'unexplained') return undefined;
+  return blamed === 'rejoin' ? 'rebalance' : effectOf(blamed);
+}
 
-function blame(spans: readonly FaultSpan[], beforeMs: number, atMs: number): Fault | 'unexplained' {
-  const going = spans.filter(({ fromMs, untilMs }) => fromMs <= atMs && untilMs + AFTERMATH_MS >= beforeMs);
-  const worst = GRAVEST_FIRST.find((effect) => going.some(({ fault }) => effectOf(fault) === effect));
-  return going.find(({ fault }) => effectOf(fault) === worst)?.fault ?? 'unexplained';
+/** What the engine still has of a dead worker's calls it executes after the death. */
+const AFTER_DEATH_MS = 1_000;
+/** Partitions move once more when the group has missed a member for a session, and members need a moment to join. */
+const AFTER_SESSION_MS = SESSION_TIMEOUT_MS + 4_000;
+
+function blame(spans: readonly FaultSpan[], beforeMs: number, atMs: number): Blamed {
+  const going = (afterMs: number) =>
+    spans.filter(({ fromMs, untilMs }) => fromMs <= atMs && untilMs + afterMs >= beforeMs).map(({ fault }) => fault);
+  const deaths = spans.filter(
+    ({ fault, fromMs }) => effectOf(fault) === 'kill' && fromMs <= atMs && fromMs + AFTER_DEATH_MS >= beforeMs,
+  );
+  const since = going(AFTER_SESSION_MS);
+  return (
+    deaths[0]?.fault ??
+    since.find((fault) => effectOf(fault) === 'rebalance') ??
+    going(AFTERMATH_MS).find((fault) => effectOf(fault) === 'call') ??
+    (since.some((fault) => effectOf(fault) === 'kill') ? 'rejoin' : 'unexplained')
+  );
 }

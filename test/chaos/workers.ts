@@ -20,6 +20,7 @@ export class ChaosWorker {
   readonly #onFault: (says: string) => void;
   #process: WorkerProcess | undefined;
   #wanted = false;
+  #starting: Promise<void> | undefined;
 
   constructor(id: string, env: Env, mount: ShmMount, onFault: (says: string) => void) {
     this.id = id;
@@ -33,16 +34,21 @@ export class ChaosWorker {
     return this.#process?.program.running === true ? this.#process.program.pid : undefined;
   }
 
-  async start(): Promise<void> {
+  /** One start at a time: a second process under the same id would be refused, and the first forgotten. */
+  start(): Promise<void> {
     this.#wanted = true;
-    const process = await startWorker(this.#env, this.#mount.launcher);
-    this.#process = process;
-    void process.program.exited.then((exit) => this.#onEnd(process, exit));
+    this.#starting ??= this.#launch().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
   }
 
   /** Ends it; a SIGTERM must be followed. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     this.#wanted = false;
+    await this.#starting?.catch(() => undefined);
+    // What has ended by itself has been told of already.
+    if (this.pid === undefined) return;
     const exit = await this.#process?.stop(signal);
     if (signal === 'SIGTERM' && exit !== undefined && !ORDERLY_CODES.includes(exit.code)) {
       this.#onFault(`${this.id} ended with ${JSON.stringify(exit)} after SIGTERM:\n${this.#tail()}`);
@@ -64,9 +70,10 @@ export class ChaosWorker {
     });
   }
 
-  /** The error that ended the worker's start in a full /dev/shm. */
-  async untilRefused(code: string): Promise<void> {
-    await this.#process?.program.line((line) => line.level === 'ERROR' && line.code === code);
+  async #launch(): Promise<void> {
+    const process = await startWorker(this.#env, this.#mount.launcher);
+    this.#process = process;
+    void process.program.exited.then((exit) => this.#onEnd(process, exit));
   }
 
   async #onEnd(ended: WorkerProcess, exit: Exit): Promise<void> {
