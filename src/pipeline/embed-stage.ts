@@ -57,6 +57,8 @@ export class EmbedStage {
         const piece = rest.slice(0, Math.min(most, this.#size.rows));
         const given = await this.#call(piece, suspicious, hold, signal);
         if (given.kind === 'smaller') {
+          // Until it answers again nobody knows whether it is slow or away.
+          hold.enter();
           most = Math.ceil(piece.length / 2);
           continue;
         }

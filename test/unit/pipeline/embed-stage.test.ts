@@ -143,7 +143,7 @@ describe('EmbedStage', () => {
     expect(vectors.size).toBe(100);
     expect(refused).toEqual([]);
     expect(calls.map(({ length }) => length)).toEqual([100, 50, 25, 13, 32, 16, 16, 16, 16, 16, 7]);
-    expect(holdLog).toEqual([]);
+    expect(holdLog.slice(0, 2)).toEqual(['pause engine', 'resume engine']);
   });
 
   it('an outage is waited out and holds the source back meanwhile', async () => {
