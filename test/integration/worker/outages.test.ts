@@ -96,7 +96,7 @@ describe('the model server', () => {
     await send(chunks.slice(1_000));
     // Longer than a slot rests.
     await sleep(4_000);
-    expect((await worker.ready()).status).toBe(503);
+    await eventually('not ready', async () => (await worker.ready()).status === 503);
     expect(await worker.page('healthz')).toContain('alive');
     engine.program.signal('SIGCONT');
     await expectRecovered(worker, chunks);
@@ -163,7 +163,15 @@ describe('the model on a server that is ready itself', () => {
     await eventually('slots rest', async () => (await worker.metric('rag_serving_shm_slots', 'quarantined')) === 4);
     await sleep(4_500);
     await triton().kill('SIGCONT');
-    await topic.untilLagZero();
+    // A Triton with the python backend does not always survive that it was frozen: its stub gives up on a lock.
+    const survived = await topic.untilLagZero(20_000).then(
+      () => true,
+      () => false,
+    );
+    if (!survived) {
+      await triton().restart();
+      await topic.untilLagZero();
+    }
     expect(await worker.stop()).toEqual({ code: 0, signal: null });
     const contract = await contractOf(triton().grpcUrl, 'slow');
     const stored = await storedVectors(
