@@ -30,7 +30,7 @@ function envOf(target: string, of = topic): Env {
     RAG_SERVING_SINK: 'redis',
     RAG_SERVING_REDIS_URL: redis().url,
     RAG_SERVING_REDIS_KEY_PREFIX: `${of.topic}:`,
-    RAG_SERVING_WORKER_ID: 'cases',
+    RAG_SERVING_WORKER_ID: `cases-${process.pid}`,
   };
 }
 

@@ -20,7 +20,7 @@ import {
 } from './harness.ts';
 import { contractOf, storedVectors } from './stored.ts';
 
-const ID = 'engine-restart-test';
+const ID = `engine-restart-test-${process.pid}`;
 
 const kafka = useKafka();
 let folder: string;

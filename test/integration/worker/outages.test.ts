@@ -23,7 +23,7 @@ import { contractOf, storedVectors } from './stored.ts';
 
 const kafka = useKafka();
 const redis = useRedis({ appendonly: true });
-const ID = 'outage-test';
+const ID = `outage-test-${process.pid}`;
 const OUTAGE_MS = 20_000;
 let topic: TestTopic;
 

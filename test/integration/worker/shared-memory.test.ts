@@ -18,7 +18,7 @@ import {
   type WorkerProcess,
 } from './harness.ts';
 
-const ID = 'shm-cases';
+const ID = `shm-cases-${process.pid}`;
 const CYCLES = 5;
 const kafka = useKafka();
 const triton = useTriton({ models: ['batch_embedder_ensemble'] });

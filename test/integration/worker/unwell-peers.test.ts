@@ -35,7 +35,7 @@ const workerAt = (target: string, more: Env = {}) =>
     ...topic.env(kafka().bootstrapServers),
     RAG_SERVING_BATCH_INGEST_GRPC_URL: target,
     RAG_SERVING_SINK: 'memory',
-    RAG_SERVING_WORKER_ID: 'peers',
+    RAG_SERVING_WORKER_ID: `peers-${process.pid}`,
     ...more,
   });
 

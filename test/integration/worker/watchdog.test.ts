@@ -19,7 +19,7 @@ import {
 } from './harness.ts';
 import { readLetters } from './letters.ts';
 
-const ID = 'watchdog-test';
+const ID = `watchdog-test-${process.pid}`;
 const MINUTE_MS = 60_000;
 const redis = useRedis();
 const ends: (() => unknown)[] = [];
