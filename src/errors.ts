@@ -62,6 +62,8 @@ const CATALOGUE = {
   KAFKA_OFFSETS_GONE: 'fatal',
 
   BREAKER_OPEN: 'outage',
+  OVERLOADED: 'backpressure',
+  RETRIEVAL_DEADLINE: 'outage',
   DRAIN_TIMEOUT: 'outage',
   LEDGER_MISUSE: 'fatal',
   WORKER_STALLED: 'fatal',

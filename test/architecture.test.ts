@@ -144,6 +144,21 @@ describe('structure', () => {
     expect(wholesale.map(({ path }) => path)).toEqual([]);
   });
 
+  it('the online module loads without Kafka, stores, retries, shared memory, the engine and the ops server', () => {
+    const reached = [...reachableFrom('online/index.ts')];
+    const folders =
+      /^(src\/(kafka|sinks|retry|shm|engine|ops|offsets|lifecycle|spot|pipeline|records)|workers|scripts)\//;
+    expect(reached.filter((target) => folders.test(target))).toEqual([]);
+    const packages = reached.filter((target) => !byPath.has(target) && !target.startsWith('node:'));
+    // prom-client only where a host passes a registry.
+    expect(packages.sort()).toEqual([
+      '@bufbuild/protobuf',
+      '@bufbuild/protobuf/codegenv2',
+      '@grpc/grpc-js',
+      'prom-client',
+    ]);
+  });
+
   it('what travels to a sink or engine is loaded only by its own folder: the pure folders load no technology', () => {
     for (const start of files.filter(({ path }) =>
       /^src\/(records|resilience|offsets|lifecycle)\/[^/]+\.ts$/.test(path),

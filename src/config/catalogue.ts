@@ -1,6 +1,7 @@
 /** Every setting there is, in the order in which .env.example and the documentation show them. */
 import { inferenceSettings } from './sections/inference.ts';
 import { kafkaSettings } from './sections/kafka.ts';
+import { onlineSettings } from './sections/online.ts';
 import { pipelineSettings } from './sections/pipeline.ts';
 import { platformSettings, storageSettings } from './sections/platform.ts';
 import { retrySettings } from './sections/retry.ts';
@@ -15,6 +16,7 @@ export type CatalogueSection = { readonly title: string; readonly settings: Sett
 export const catalogue: readonly CatalogueSection[] = [
   { title: 'Process and ops server', settings: serverSettings },
   { title: 'Model servers', settings: inferenceSettings },
+  { title: 'Online module', settings: onlineSettings },
   { title: 'Shared memory', settings: shmSettings },
   { title: 'Kafka', settings: kafkaSettings },
   { title: 'Vector store', settings: sinkSettings },

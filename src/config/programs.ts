@@ -10,6 +10,7 @@ import { type ReadFile, readTextFile } from './file-types.ts';
 import { deepFreeze } from './freeze.ts';
 import { type InferenceConfig, readInference } from './sections/inference.ts';
 import { type KafkaConfig, readKafka } from './sections/kafka.ts';
+import { type OnlineConfig, readOnline } from './sections/online.ts';
 import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
 import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
 import { type RetryConfig, readRetry, retrySettings } from './sections/retry.ts';
@@ -112,6 +113,12 @@ export function readEngineConfig(env: Env, machine: Machine = thisMachine()): En
     cacheDir: readCacheDir(read, machine.homeDir),
     shmBasePath: readShm(read).basePath,
   });
+}
+
+/** What a search imports: the endpoints of both online pools and how they are called. */
+export function readOnlineConfig(env: Env, machine: Machine = thisMachine()): OnlineConfig & Warnings {
+  const read = openReader(env, machine, 'online_embedding');
+  return finish(read, readOnline(read));
 }
 
 function openReader(env: Env, machine: Machine, pool: PoolType): EnvReader {

@@ -13,6 +13,8 @@ export type CallOptions = {
   /** Milliseconds from now; finite and > 0. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** W3C trace context. Unary calls carry it as metadata; on a stream it is the request parameter `traceparent`. */
+  readonly traceparent?: string;
 };
 
 export type SharedMemoryRegion = {

@@ -6,7 +6,8 @@
  * become connected.
  */
 import { type ChannelCredentials, Client, connectivityState } from '@grpc/grpc-js';
-import { Breaker, type BreakerStateName, defaultBreakerPolicy } from '../resilience/breaker.ts';
+import type { ErrorCode } from '../errors.ts';
+import { Breaker, type BreakerPolicy, type BreakerStateName, defaultBreakerPolicy } from '../resilience/breaker.ts';
 import { channelOptions } from './connection.ts';
 import type { Endpoint } from './target.ts';
 
@@ -15,11 +16,25 @@ export type Connection = { readonly endpoint: Endpoint; readonly client: Client;
 /** Told when the breaker of an endpoint changes. */
 export type OnBreakerChange = (endpoint: string, state: BreakerStateName) => void;
 
+/** When the breaker of an endpoint opens. */
+export type BreakerChoice = {
+  readonly policy: BreakerPolicy;
+  /** How an inference ends that counts as a failure of the endpoint. */
+  readonly failureCodes: readonly ErrorCode[];
+};
+
+/** An answer of any kind is a sign of life, also a refusal or a full queue: only silence and a missing model count. */
+export const defaultBreaker: BreakerChoice = {
+  policy: defaultBreakerPolicy,
+  failureCodes: ['INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'],
+};
+
 export type EndpointPoolOptions = {
   readonly receiveLimitBytes: number;
   readonly serverName: string | undefined;
   readonly onBreakerChange: OnBreakerChange | undefined;
   readonly connectionsPerEndpoint: number;
+  readonly breaker: BreakerChoice;
 };
 
 /** Order of `count` endpoints for call number `turn`; `usable` says which are not known to be away. */
@@ -29,6 +44,7 @@ export function tryOrder(count: number, turn: number, usable: (index: number) =>
 }
 
 export class EndpointPool {
+  readonly failureCodes: readonly ErrorCode[];
   readonly #connections: readonly Connection[];
   readonly #endpointCount: number;
   #turn = 0;
@@ -37,11 +53,10 @@ export class EndpointPool {
   constructor(
     endpoints: readonly Endpoint[],
     credentials: ChannelCredentials,
-    { receiveLimitBytes, serverName, onBreakerChange = () => {}, connectionsPerEndpoint }: EndpointPoolOptions,
+    { receiveLimitBytes, serverName, onBreakerChange = () => {}, connectionsPerEndpoint, breaker }: EndpointPoolOptions,
   ) {
-    const breakers = endpoints.map(
-      ({ name }) => new Breaker(defaultBreakerPolicy, (state) => onBreakerChange(name, state)),
-    );
+    const breakers = endpoints.map(({ name }) => new Breaker(breaker.policy, (state) => onBreakerChange(name, state)));
+    this.failureCodes = breaker.failureCodes;
     this.#endpointCount = endpoints.length;
     // Endpoint after endpoint and then round again, so that calls in a row go to different ones.
     this.#connections = Array.from({ length: endpoints.length * connectionsPerEndpoint }, (_, index) => {

@@ -2,7 +2,7 @@
  * One call over the connections of a pool: one that finds no connection goes on to the next within the same deadline; every
  * other error is the answer. Endpoints whose breaker is open are passed over.
  */
-import { isServingError, ServingError } from '../errors.ts';
+import { type ErrorCode, isServingError, ServingError } from '../errors.ts';
 import type { BreakerTicket } from '../resilience/breaker.ts';
 import type { Connection, EndpointPool } from './endpoint-pool.ts';
 
@@ -37,7 +37,7 @@ export async function acrossConnections<T>(
       ticket.succeeded();
       return answer;
     } catch (error) {
-      giveBack(ticket, error);
+      giveBack(ticket, error, pool.failureCodes);
       if (!isServingError(error, 'INFERENCE_UNAVAILABLE') || signal?.aborted === true) throw error;
       lost = error;
     }
@@ -48,10 +48,8 @@ export async function acrossConnections<T>(
   });
 }
 
-/** An answer of any kind is a sign of life, also a refusal or a full queue: only silence and a missing model count. */
-function giveBack(ticket: BreakerTicket, error: unknown): void {
-  if (isServingError(error, 'INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'))
-    ticket.failed(performance.now(), Math.random());
+function giveBack(ticket: BreakerTicket, error: unknown, failureCodes: readonly ErrorCode[]): void {
+  if (isServingError(error) && failureCodes.includes(error.code)) ticket.failed(performance.now(), Math.random());
   else if (isServingError(error, 'INFERENCE_CANCELLED')) ticket.ignored();
   else ticket.succeeded();
 }

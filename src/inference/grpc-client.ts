@@ -25,12 +25,12 @@ import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
 import { fromInt64Shape } from '../kserve/tensor-layout.ts';
 import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion, TensorMetadata } from './client.ts';
 import { type ChannelTls, channelCredentials } from './connection.ts';
-import { EndpointPool, type OnBreakerChange } from './endpoint-pool.ts';
+import { type BreakerChoice, defaultBreaker, EndpointPool, type OnBreakerChange } from './endpoint-pool.ts';
 import { acrossConnections } from './failover.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { StreamInference } from './stream-inference.ts';
 import { parseTarget } from './target.ts';
-import { callOnce, deadlineOf } from './unary-call.ts';
+import { callOnce, deadlineOf, withTraceparent } from './unary-call.ts';
 
 export type GrpcClientOptions = {
   /** host:port, or several separated by commas; see target.ts. */
@@ -48,6 +48,8 @@ export type GrpcClientOptions = {
   readonly inferOver?: 'unary' | 'stream';
   /** Separate HTTP/2 connections to each endpoint, so that one's flow control holds up nothing else; 1 unless given. */
   readonly connectionsPerEndpoint?: number;
+  /** `defaultBreaker` unless given. */
+  readonly breaker?: BreakerChoice;
 };
 
 /** Connects at the first call. Throws CONFIG_INVALID for a target, limit or metadata that cannot work. */
@@ -65,7 +67,7 @@ class GrpcInferenceClient implements InferenceClient {
 
   constructor(options: GrpcClientOptions) {
     const { target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange } = options;
-    const { inferOver = 'unary', connectionsPerEndpoint = 1 } = options;
+    const { inferOver = 'unary', connectionsPerEndpoint = 1, breaker = defaultBreaker } = options;
     if (!Number.isSafeInteger(receiveLimitBytes) || receiveLimitBytes <= 0) {
       throw new ServingError(
         'CONFIG_INVALID',
@@ -80,6 +82,7 @@ class GrpcInferenceClient implements InferenceClient {
       serverName: tls?.serverName,
       onBreakerChange,
       connectionsPerEndpoint,
+      breaker,
     });
     this.#streams = inferOver === 'stream' ? new StreamInference(this.#pool, this.#metadata) : undefined;
   }
@@ -181,7 +184,8 @@ class GrpcInferenceClient implements InferenceClient {
     options: CallOptions,
   ): Promise<MessageShape<O>> {
     const deadlineMs = deadlineOf(options, Date.now());
-    const call = { method, kind, request, metadata: this.#metadata, deadlineMs, signal: options.signal };
+    const metadata = withTraceparent(this.#metadata, options.traceparent);
+    const call = { method, kind, request, metadata, deadlineMs, signal: options.signal };
     return acrossConnections(
       this.#pool,
       { method: method.name, guarded: kind === 'infer', signal: options.signal },

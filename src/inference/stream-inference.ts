@@ -14,7 +14,7 @@ import type { Connection, EndpointPool } from './endpoint-pool.ts';
 import { acrossConnections } from './failover.ts';
 import type { StreamRequest } from './infer-stream.ts';
 import { StreamLane } from './stream-lane.ts';
-import { callOnce, deadlineOf } from './unary-call.ts';
+import { callOnce, deadlineOf, withTraceparent } from './unary-call.ts';
 
 const { modelInfer, modelStreamInfer } = GRPCInferenceService.method;
 
@@ -32,13 +32,18 @@ export class StreamInference {
 
   async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
     const deadlineMs = deadlineOf(options, performance.now());
-    const own = { ...request, id: String(++this.#lastId) };
+    const { signal, traceparent } = options;
+    const own = {
+      ...request,
+      id: String(++this.#lastId),
+      // A stream has one set of metadata for all its requests.
+      ...(traceparent === undefined ? {} : { parameters: { ...request.parameters, traceparent } }),
+    };
     const message = encodeInferRequest(own);
-    const { signal } = options;
     const response = await acrossConnections(
       this.#pool,
       { method: modelStreamInfer.name, guarded: true, signal },
-      (connection) => this.#ask(connection, { message, deadlineMs, signal }),
+      (connection) => this.#ask(connection, { message, deadlineMs, signal }, traceparent),
     );
     return { ...decodeInferResponse(response, own), id: request.id ?? '' };
   }
@@ -47,7 +52,11 @@ export class StreamInference {
     for (const lane of this.#lanes.values()) lane.close();
   }
 
-  async #ask(connection: Connection, request: StreamRequest): Promise<ModelInferResponse> {
+  async #ask(
+    connection: Connection,
+    request: StreamRequest,
+    traceparent: string | undefined,
+  ): Promise<ModelInferResponse> {
     const lane = this.#lanes.get(connection)!;
     if (lane.isOffered(performance.now())) {
       try {
@@ -60,7 +69,7 @@ export class StreamInference {
       method: modelInfer,
       kind: 'infer',
       request: request.message,
-      metadata: this.#metadata,
+      metadata: withTraceparent(this.#metadata, traceparent),
       deadlineMs: Date.now() + request.deadlineMs - performance.now(),
       signal: request.signal,
     });

@@ -27,6 +27,14 @@ export function deadlineOf({ timeoutMs, signal }: CallOptions, nowMs: number): n
   return nowMs + timeoutMs;
 }
 
+/** The metadata of a client, with the trace context of one call. */
+export function withTraceparent(metadata: Metadata, traceparent: string | undefined): Metadata {
+  if (traceparent === undefined) return metadata;
+  const own = metadata.clone();
+  own.set('traceparent', traceparent);
+  return own;
+}
+
 export type UnaryCall<I extends DescMessage, O extends DescMessage> = {
   readonly method: DescMethodUnary<I, O>;
   readonly kind: CallKind;

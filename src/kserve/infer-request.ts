@@ -8,6 +8,8 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { ServingError } from '../errors.ts';
 import { type Datatype, isDatatype } from './datatype.ts';
 import {
+  type InferParameter,
+  InferParameterSchema,
   type ModelInferRequest,
   type ModelInferRequest_InferInputTensor,
   type ModelInferRequest_InferInputTensorSchema,
@@ -44,6 +46,7 @@ export function encodeInferRequest(request: InferRequest): ModelInferRequest {
       region === undefined ? { name } : { name, parameters: regionParameters(region) },
     ),
     rawInputContents,
+    ...(request.parameters === undefined ? {} : { parameters: stringParameters(request.parameters) }),
   });
 }
 
@@ -79,6 +82,15 @@ export function decodeInferRequest(message: ModelInferRequest): InferRequest {
       return region === undefined ? { name } : { name, region };
     }),
   };
+}
+
+function stringParameters(parameters: Readonly<Record<string, string>>): Record<string, InferParameter> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [
+      name,
+      create(InferParameterSchema, { parameterChoice: { case: 'stringParam', value } }),
+    ]),
+  );
 }
 
 function checked(input: InputTensor): InputTensor {

@@ -32,6 +32,8 @@ export type InferRequest = {
   readonly id?: string;
   readonly inputs: readonly InputTensor[];
   readonly outputs: readonly OutputRequest[];
+  /** Parameters of the request, beside those of its tensors. A server hands those that it does not know to the model. */
+  readonly parameters?: Readonly<Record<string, string>>;
 };
 
 export type OutputTensor = {

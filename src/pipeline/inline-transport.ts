@@ -2,7 +2,7 @@
 import type { InferenceClient } from '../inference/client.ts';
 import { encodeAll } from '../kserve/bytes.ts';
 import type { VectorContract } from '../kserve/contract.ts';
-import { embeddingOf, embeddingRequest } from './embedding-tensors.ts';
+import { embeddingOf, embeddingRequest } from '../kserve/embedding-tensors.ts';
 import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
 
 export type InlineTransportOptions = {

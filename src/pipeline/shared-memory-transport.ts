@@ -13,10 +13,10 @@ import { asServingError, isServingError, type ServingError } from '../errors.ts'
 import type { InferenceClient } from '../inference/client.ts';
 import { writeBytes } from '../kserve/bytes.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
+import { embeddingOf, embeddingRequest } from '../kserve/embedding-tensors.ts';
 import type { Refusal } from '../shm/registration.ts';
 import type { SharedMemory } from '../shm/shared-memory.ts';
 import type { QuarantineReason, SlotLease } from '../shm/slot-pool.ts';
-import { embeddingOf, embeddingRequest } from './embedding-tensors.ts';
 import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
 
 export type SharedMemoryTransportOptions = {

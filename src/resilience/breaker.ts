@@ -1,6 +1,6 @@
 /**
- * Circuit breaker: after several failures in a row calls are not even tried for a while, then one is (the probe), and its
- * end decides. Pure: whoever calls brings the time and the random number.
+ * Circuit breaker: after several failures in a row, or too many among the last calls, calls are not even tried for a while,
+ * then one is (the probe), and its end decides. Pure: whoever calls brings the time and the random number.
  *
  * Each call takes a ticket and gives it back with how it ended. A ticket belongs to the state that gave it: the end of a
  * call that began before the breaker opened says nothing about now and changes nothing.
@@ -10,6 +10,8 @@ import { type BackoffPolicy, backoffMs } from './backoff.ts';
 export type BreakerPolicy = {
   /** Failures in a row that open it. */
   readonly failuresToOpen: number;
+  /** Opens it as well: so great a share (0…1) of the last `of` calls failed, in whatever order. Not asked before there were so many. */
+  readonly rolling?: { readonly of: number; readonly share: number };
   /** How long it stays open; longer each time that a probe fails. */
   readonly open: BackoffPolicy;
 };
@@ -19,7 +21,7 @@ export const defaultBreakerPolicy: BreakerPolicy = { failuresToOpen: 5, open: { 
 export type BreakerStateName = 'closed' | 'open' | 'half-open';
 
 type State =
-  | { readonly kind: 'closed'; failures: number }
+  | { readonly kind: 'closed'; failures: number; readonly last: LastCalls | undefined }
   | { readonly kind: 'open'; readonly untilMs: number; readonly round: number }
   | { readonly kind: 'half-open'; readonly round: number; probing: boolean };
 
@@ -34,11 +36,12 @@ export type BreakerTicket = {
 export class Breaker {
   readonly #policy: BreakerPolicy;
   readonly #onChange: (state: BreakerStateName) => void;
-  #state: State = { kind: 'closed', failures: 0 };
+  #state: State;
 
   constructor(policy: BreakerPolicy = defaultBreakerPolicy, onChange: (state: BreakerStateName) => void = () => {}) {
     this.#policy = policy;
     this.#onChange = onChange;
+    this.#state = this.#closed();
   }
 
   get state(): BreakerStateName {
@@ -76,20 +79,28 @@ export class Breaker {
     return {
       succeeded: () =>
         once(() => {
-          if (state.kind === 'closed') state.failures = 0;
-          else this.#move({ kind: 'closed', failures: 0 });
+          if (state.kind === 'half-open') return this.#move(this.#closed());
+          state.failures = 0;
+          state.last?.add(false);
         }),
       failed: (nowMs, random) =>
         once(() => {
           if (state.kind === 'half-open') return this.#open(state.round + 1, nowMs, random);
           state.failures += 1;
-          if (state.failures >= this.#policy.failuresToOpen) this.#open(1, nowMs, random);
+          state.last?.add(true);
+          if (state.failures >= this.#policy.failuresToOpen || state.last?.tooMany === true)
+            this.#open(1, nowMs, random);
         }),
       ignored: () =>
         once(() => {
           if (state.kind === 'half-open') state.probing = false;
         }),
     };
+  }
+
+  #closed(): State {
+    const { rolling } = this.#policy;
+    return { kind: 'closed', failures: 0, last: rolling === undefined ? undefined : new LastCalls(rolling) };
   }
 
   #open(round: number, nowMs: number, random: number): void {
@@ -99,5 +110,32 @@ export class Breaker {
   #move(next: State): void {
     this.#state = next;
     this.#onChange(next.kind);
+  }
+}
+
+/** How the last calls ended, in a ring. */
+class LastCalls {
+  readonly #failed: Uint8Array;
+  readonly #share: number;
+  #next = 0;
+  #count = 0;
+  #failures = 0;
+
+  constructor({ of, share }: { readonly of: number; readonly share: number }) {
+    this.#failed = new Uint8Array(of);
+    this.#share = share;
+  }
+
+  get tooMany(): boolean {
+    const of = this.#failed.length;
+    return this.#count === of && this.#failures >= this.#share * of;
+  }
+
+  add(failed: boolean): void {
+    const before = this.#failed[this.#next]!;
+    this.#failures += Number(failed) - before;
+    this.#failed[this.#next] = Number(failed);
+    this.#next = (this.#next + 1) % this.#failed.length;
+    this.#count = Math.min(this.#count + 1, this.#failed.length);
   }
 }

@@ -41,6 +41,11 @@ export class Permits {
     });
   }
 
+  /** Undefined when none is free. */
+  tryAcquire(): Release | undefined {
+    return this.#held < this.limit ? this.#take() : undefined;
+  }
+
   #take(): Release {
     this.#held++;
     let given = false;

@@ -16,6 +16,7 @@ export type NoLabels = Readonly<Record<string, never>>;
 export type CounterHandle<L extends LabelRules> = { add(labels: LabelValues<L>, by?: number): void };
 export type GaugeHandle<L extends LabelRules> = {
   set(labels: LabelValues<L>, value: number): void;
+  add(labels: LabelValues<L>, by: number): void;
   /** Takes away every series, so that what is gone (a partition) is no longer shown. */
   clear(): void;
 };
@@ -34,7 +35,7 @@ export type SeriesOptions<L extends LabelRules> = {
 
 export function counter<L extends LabelRules>(options: SeriesOptions<L>): CounterHandle<L> {
   const bound = bounder(options.labels);
-  const series = new Counter(common(options));
+  const series = existing(options, Counter) ?? new Counter(common(options));
   return {
     add: (labels, by = 1) => {
       if (Number.isFinite(by) && by >= 0) series.inc(bound(labels), by);
@@ -45,10 +46,14 @@ export function counter<L extends LabelRules>(options: SeriesOptions<L>): Counte
 
 export function gauge<L extends LabelRules>(options: SeriesOptions<L>): GaugeHandle<L> {
   const bound = bounder(options.labels);
-  const series = new Gauge(common(options));
+  const series = existing(options, Gauge) ?? new Gauge(common(options));
   return {
     set: (labels, value) => {
       if (Number.isFinite(value)) series.set(bound(labels), value);
+      else options.onDropped();
+    },
+    add: (labels, by) => {
+      if (Number.isFinite(by)) series.inc(bound(labels), by);
       else options.onDropped();
     },
     clear: () => series.reset(),
@@ -59,13 +64,19 @@ export function histogram<L extends LabelRules>(
   options: SeriesOptions<L> & { readonly buckets: readonly number[] },
 ): HistogramHandle<L> {
   const bound = bounder(options.labels);
-  const series = new Histogram({ ...common(options), buckets: [...options.buckets] });
+  const series = existing(options, Histogram) ?? new Histogram({ ...common(options), buckets: [...options.buckets] });
   return {
     observe: (labels, value) => {
       if (Number.isFinite(value)) series.observe(bound(labels), value);
       else options.onDropped();
     },
   };
+}
+
+/** A registry of the host's may serve several instances of ours: they count in the same series. */
+function existing<T>({ registry, name }: { registry: Registry; name: string }, kind: new (...args: never[]) => T) {
+  const found: unknown = registry.getSingleMetric(name);
+  return found instanceof kind ? found : undefined;
 }
 
 function common<L extends LabelRules>({ registry, name, help, labels }: SeriesOptions<L>) {

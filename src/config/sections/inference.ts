@@ -67,7 +67,8 @@ export type InferenceConfig = {
   readonly tritonMetricsUrl: string;
 };
 
-export function readInference(read: EnvReader): InferenceConfig {
+/** TLS to model servers, checked. Undefined: plain text. */
+export function readInferenceTls(read: EnvReader): InferenceTls | undefined {
   const all = inferenceSettings;
   const value = read.section(all);
   read.pair(all.certPath, all.keyPath, 'a client certificate works only with its key');
@@ -80,7 +81,14 @@ export function readInference(read: EnvReader): InferenceConfig {
     );
   }
   const { caPath, certPath, keyPath, serverNameOverride } = value;
-  if (value.tlsEnabled) read.tlsFiles({ caPath, certPath, keyPath }, all);
+  if (!value.tlsEnabled) return undefined;
+  read.tlsFiles({ caPath, certPath, keyPath }, all);
+  return { caPath, certPath, keyPath, serverNameOverride };
+}
+
+export function readInference(read: EnvReader): InferenceConfig {
+  const tls = readInferenceTls(read);
+  const value = read.section(inferenceSettings);
   const byPoolEndpoints: Readonly<Record<PoolType, readonly string[]>> = {
     online_embedding: value.onlineEmbedGrpcUrl,
     online_reranker: value.onlineRerankGrpcUrl,
@@ -90,7 +98,7 @@ export function readInference(read: EnvReader): InferenceConfig {
     endpoints: byPoolEndpoints[read.pool],
     modelName: value.modelName,
     timeoutMs: value.timeoutMs,
-    tls: value.tlsEnabled ? { caPath, certPath, keyPath, serverNameOverride } : undefined,
+    tls,
     tritonHttpUrl: value.tritonHttpUrl,
     tritonGrpcUrl: value.tritonGrpcUrl,
     tritonMetricsUrl: value.tritonMetricsUrl,

@@ -11,6 +11,8 @@ const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string
   INFERENCE_QUEUE_TIMEOUT: ['retry', 'retry', 'retry', 'retry', 'retry'],
   MODEL_NOT_READY: ['retry', 'retry', 'retry', 'retry', 'retry'],
   BREAKER_OPEN: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  OVERLOADED: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  RETRIEVAL_DEADLINE: ['retry', 'retry', 'retry', 'retry', 'retry'],
   SHM_REGION_EXISTS: ['retry', 'retry', 'retry', 'retry', 'retry'],
   SHM_REGION_UNKNOWN: ['retry', 'retry', 'retry', 'retry', 'retry'],
   SINK_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],

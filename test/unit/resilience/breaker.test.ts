@@ -81,3 +81,36 @@ describe('Breaker', () => {
     expect(breaker.state).toBe('closed');
   });
 });
+
+describe('a breaker that looks at the last calls', () => {
+  const rolling = { failuresToOpen: 100, rolling: { of: 10, share: 0.5 }, open: { baseMs: 100, maxMs: 400 } };
+  const end = (breaker: Breaker, ends: string) => {
+    for (const one of ends) {
+      const ticket = take(breaker, 0);
+      if (one === 'x') ticket.failed(0, 1);
+      else ticket.succeeded();
+    }
+    return breaker.state;
+  };
+
+  it('opens when the share of failures is reached, though none follow each other', () => {
+    expect(end(new Breaker(rolling), '.x.x.x.x.')).toBe('closed');
+    expect(end(new Breaker(rolling), '.x.x.x.x.x')).toBe('open');
+  });
+
+  it('does not judge by fewer calls than it looks at', () => {
+    expect(end(new Breaker(rolling), 'xxxxxxxxx')).toBe('closed');
+    expect(end(new Breaker(rolling), 'xxxxxxxxxx')).toBe('open');
+  });
+
+  it('forgets what lies further back', () => {
+    expect(end(new Breaker(rolling), '.....xxxx..........xxxx.')).toBe('closed');
+  });
+
+  it('begins anew after a probe that succeeded', () => {
+    const breaker = new Breaker(rolling);
+    end(breaker, 'xxxxxxxxxx');
+    take(breaker, 100).succeeded();
+    expect(end(breaker, 'xxxx')).toBe('closed');
+  });
+});

@@ -1,10 +1,8 @@
 /** The tensors of one embedding call (TEXT in, EMBEDDING out), and what is checked of the answer. */
 import { ServingError } from '../errors.ts';
-import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
-import type { InferRequest, InferResponse, OutputTensor, RegionRange, TensorData } from '../kserve/tensor.ts';
-
-const TEXT = 'TEXT';
-const EMBEDDING = 'EMBEDDING';
+import { bytesPerVector, type VectorContract } from './contract.ts';
+import { EMBEDDER_OUTPUT as EMBEDDING, EMBEDDER_INPUT as TEXT } from './model-contract.ts';
+import type { InferRequest, InferResponse, OutputTensor, RegionRange, TensorData } from './tensor.ts';
 
 /** @param rows texts in the call; @param output where the vectors go, inline when undefined */
 export function embeddingRequest(

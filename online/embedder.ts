@@ -1,0 +1,46 @@
+/** Queries to vectors: what goes into a request, and what is checked of the answer before anyone searches with it. */
+import { ServingError } from '../src/errors.ts';
+import { encodeAll } from '../src/kserve/bytes.ts';
+import { bytesPerVector, type VectorContract } from '../src/kserve/contract.ts';
+import { embeddingOf, embeddingRequest } from '../src/kserve/embedding-tensors.ts';
+import { decodeFp16 } from '../src/kserve/fp16.ts';
+import type { InferRequest, InferResponse } from '../src/kserve/tensor.ts';
+import { vectorFault } from '../src/kserve/vector.ts';
+import type { PoolCall } from './model-pool.ts';
+
+export function embedRequest(contract: VectorContract, texts: readonly string[]): InferRequest {
+  return embeddingRequest(contract, texts.length, { kind: 'inline', bytes: encodeAll(texts) });
+}
+
+/** Fills `vectors` in the order of the texts. */
+export function embedCall(texts: readonly string[], vectors: Float32Array[]): PoolCall<VectorContract> {
+  return {
+    rows: texts.length,
+    request: (contract, from, to) =>
+      embedRequest(contract, from === 0 && to === texts.length ? texts : texts.slice(from, to)),
+    take: (response, contract, from, to) => {
+      const bytes = inlineVectors(response, contract, to - from);
+      const rowBytes = bytesPerVector(contract);
+      for (let row = from; row < to; row++) {
+        vectors[row] = readVector(bytes.subarray((row - from) * rowBytes, (row - from + 1) * rowBytes), contract);
+      }
+    },
+  };
+}
+
+function inlineVectors(response: InferResponse, contract: VectorContract, rows: number): Uint8Array {
+  const { data } = embeddingOf(response, contract, rows);
+  if (data.kind === 'inline') return data.bytes;
+  throw new ServingError('INFERENCE_RESPONSE_INVALID', `model ${contract.modelName} answered into shared memory`);
+}
+
+/** A vector with memory of its own, so that it can be kept or sent on without the answer it came in. */
+function readVector(bytes: Uint8Array, { dtype, modelName }: VectorContract): Float32Array {
+  const fault = vectorFault(bytes, dtype);
+  if (fault !== undefined) {
+    const what = fault === 'VECTOR_ZERO' ? 'all zeros' : 'not finite';
+    throw new ServingError(fault, `model ${modelName} gave a vector that is ${what}`);
+  }
+  if (dtype === 'FP16') return decodeFp16(bytes);
+  return new Float32Array(new Uint8Array(bytes).buffer);
+}

@@ -1,0 +1,256 @@
+/**
+ * The client of a search: embed a query, rerank its candidates, or both around the caller's own retrieval.
+ *
+ * Embedding fails fast with a typed error, for without a vector there is nothing to search with. Reranking never fails for
+ * want of a reranker: the candidates then come back in the order they came in, and say why.
+ */
+import type { Clock } from '../src/clock.ts';
+import { asServingError, isServingError, ServingError } from '../src/errors.ts';
+import type { VectorContract } from '../src/kserve/contract.ts';
+import type { RerankerContract } from '../src/kserve/model-contract.ts';
+import { checkCandidates, checkQuery, checkTopK } from './arguments.ts';
+import { type Budget, budgetOf, type CallLimits } from './budget.ts';
+import { type DegradedReason, degradedReasonOf } from './degraded.ts';
+import { embedCall } from './embedder.ts';
+import type { OnlineEvents, Operation, PoolName } from './events.ts';
+import { type OnlineHealth, poolHealth } from './health.ts';
+import type { ModelPool } from './model-pool.ts';
+import type { ModelWatch } from './model-watch.ts';
+import { rerankCall } from './reranker.ts';
+import { byScore, type Candidate, inIncomingOrder, type Ranked } from './rrf.ts';
+import { type Retrieve, runSearch, type SearchOptions, type SearchResult } from './search.ts';
+import type { OnlineStats, StatsKeeper } from './stats.ts';
+import { limitText } from './text-limit.ts';
+
+export type Timing = {
+  readonly totalMs: number;
+  /** Requests to the model server; 0 when it was not asked. */
+  readonly requests: number;
+};
+
+export type Embedded = {
+  /** One a query, in their order. */
+  readonly vectors: readonly Float32Array[];
+  /** Identity of the model; vectors of two fingerprints cannot be compared. */
+  readonly fingerprint: string;
+  readonly timing: Timing;
+};
+
+export type EmbeddedQuery = Embedded & { readonly vector: Float32Array };
+
+export type RerankOptions = CallLimits & {
+  /** How many results: all unless given, whole and ≥ 0. */
+  readonly topK?: number | undefined;
+};
+
+export type Reranked = {
+  /** Best first. */
+  readonly results: readonly Ranked[];
+  /** `rrf`: the order in which the candidates came, scored by 1 / (60 + rank). */
+  readonly source: 'cross-encoder' | 'rrf';
+  /** Why it is not the reranker's order; undefined when it is. */
+  readonly degraded: DegradedReason | undefined;
+  readonly timing: Timing;
+};
+
+export type PoolParts<C extends { readonly modelName: string; readonly maxBatch: number }> = {
+  readonly pool: ModelPool<C>;
+  readonly watch: ModelWatch<C>;
+  readonly timeoutMs: number;
+  readonly maxTextBytes: number;
+};
+
+export type OnlineParts = {
+  readonly embed: PoolParts<VectorContract>;
+  /** Undefined when reranking is switched off. */
+  readonly rerank: PoolParts<RerankerContract> | undefined;
+  readonly searchTimeoutMs: number;
+  readonly stats: StatsKeeper;
+  readonly events: OnlineEvents;
+  readonly clock: Clock;
+};
+
+const NOTHING: Reranked['results'] = [];
+
+export class Online {
+  readonly #parts: OnlineParts;
+
+  /** @internal made by `createOnline` */
+  constructor(parts: OnlineParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Vectors of one query or of several. Rejects with ARGUMENT_INVALID (also for a blank query), INFERENCE_CANCELLED,
+   * INFERENCE_DEADLINE, OVERLOADED, BREAKER_OPEN, MODEL_NOT_READY or what the model server said. No query, no call.
+   */
+  embed(query: string, options?: CallLimits): Promise<EmbeddedQuery>;
+  embed(queries: readonly string[], options?: CallLimits): Promise<Embedded>;
+  async embed(queries: string | readonly string[], options: CallLimits = {}): Promise<Embedded | EmbeddedQuery> {
+    const { embed, clock } = this.#parts;
+    return this.#counted('embed', async () => {
+      const texts = typeof queries === 'string' ? [queries] : queries;
+      if (!Array.isArray(texts)) throw new ServingError('ARGUMENT_INVALID', 'embed takes a string or an array of them');
+      texts.forEach((text, index) => void checkQuery(text, `query ${index + 1} of ${texts.length}`));
+      const blank = texts.findIndex((text) => text.trim() === '');
+      if (blank !== -1) {
+        throw new ServingError('ARGUMENT_INVALID', `query ${blank + 1} of ${texts.length} is blank: it has no meaning`);
+      }
+      const startedAtMs = clock.monotonicMs();
+      const budget = budgetOf(options, embed.timeoutMs, clock);
+      return embedTexts(this.#parts, texts, budget, startedAtMs, typeof queries === 'string');
+    });
+  }
+
+  /**
+   * The candidates, best first. Rejects for wrong arguments (ARGUMENT_INVALID) and for a caller that has given up
+   * (INFERENCE_CANCELLED), and for nothing else.
+   */
+  async rerank(query: string, candidates: readonly Candidate[], options: RerankOptions = {}): Promise<Reranked> {
+    return this.#counted('rerank', async () => {
+      checkQuery(query, 'query');
+      checkCandidates(candidates);
+      const count = checkTopK(options.topK, candidates.length);
+      const { rerank, clock } = this.#parts;
+      const startedAtMs = clock.monotonicMs();
+      const budget = budgetOf(options, rerank?.timeoutMs ?? 1, clock);
+      if (count === 0) {
+        const timing = { totalMs: clock.monotonicMs() - startedAtMs, requests: 0 };
+        return { results: NOTHING, source: 'cross-encoder', degraded: undefined, timing };
+      }
+      return this.#rerankOrNot(query, candidates, count, budget, startedAtMs);
+    });
+  }
+
+  /**
+   * Embeds the query, lets the caller retrieve candidates for its vector, and reranks them, all within one budget. Rejects
+   * as `embed` does, with what `retrieve` throws, or with RETRIEVAL_DEADLINE when that takes the whole budget.
+   */
+  async search<C extends Candidate>(
+    query: string,
+    retrieve: Retrieve<C>,
+    options: SearchOptions = {},
+  ): Promise<SearchResult<C>> {
+    return this.#counted('search', () => runSearch(this, query, retrieve, options, this.#parts));
+  }
+
+  /** Resolves when every pool has been warmed up. Rejects with the signal's reason, or for a model that is not the one expected. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    const { embed, rerank } = this.#parts;
+    const warm = Promise.all([embed.watch.ready, rerank?.watch.ready]);
+    if (signal === undefined) return void (await warm);
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      warm.then(() => resolve(), reject).finally(() => signal.removeEventListener('abort', onAbort));
+    });
+  }
+
+  health(): OnlineHealth {
+    const { embed, rerank, stats } = this.#parts;
+    const { pools } = stats.read();
+    const embedder = poolHealth(embed.pool, pools.embed.breakers, embed.pool.contract?.fingerprint);
+    const reranker = rerank === undefined ? undefined : poolHealth(rerank.pool, pools.rerank.breakers, undefined);
+    const degraded = reranker?.ready === false;
+    return {
+      status: embedder.ready ? (degraded ? 'degraded' : 'ready') : 'not-ready',
+      embed: embedder,
+      rerank: reranker,
+    };
+  }
+
+  stats(): OnlineStats {
+    return this.#parts.stats.read();
+  }
+
+  /** Ends what is under way: embeddings reject with INFERENCE_UNAVAILABLE, reranks come back in the incoming order. Safe to call twice. */
+  async close(): Promise<void> {
+    for (const part of [this.#parts.embed, this.#parts.rerank]) {
+      part?.watch.stop();
+      part?.pool.close();
+    }
+  }
+
+  async #rerankOrNot(
+    query: string,
+    candidates: readonly Candidate[],
+    count: number,
+    budget: Budget,
+    startedAtMs: number,
+  ): Promise<Reranked> {
+    const { rerank, clock, events } = this.#parts;
+    const timing = (requests: number) => ({ totalMs: clock.monotonicMs() - startedAtMs, requests });
+    let reason: DegradedReason;
+    if (rerank === undefined) reason = 'off';
+    else if (rerank.pool.closed) reason = 'closed';
+    else if (query.trim() === '') reason = 'blank-query';
+    else {
+      try {
+        const { scores, requests } = await score(rerank, events, query, candidates, budget);
+        const results = byScore(candidates, scores, count);
+        return { results, source: 'cross-encoder', degraded: undefined, timing: timing(requests) };
+      } catch (thrown) {
+        const error = asServingError(thrown);
+        if (isServingError(error, 'INFERENCE_CANCELLED') && budget.signal?.aborted === true) throw error;
+        reason = rerank.pool.closed ? 'closed' : degradedReasonOf(error);
+      }
+    }
+    events.degraded(reason);
+    return { results: inIncomingOrder(candidates, count), source: 'rrf', degraded: reason, timing: timing(0) };
+  }
+
+  async #counted<T extends object>(operation: Operation, call: () => Promise<T>): Promise<T> {
+    const { clock, events } = this.#parts;
+    const startedAtMs = clock.monotonicMs();
+    try {
+      const result = await call();
+      const degraded = 'degraded' in result && result.degraded !== undefined;
+      events.ended(operation, degraded ? 'degraded' : 'ok', clock.monotonicMs() - startedAtMs);
+      return result;
+    } catch (error) {
+      const code = isServingError(error) ? error.code : 'INTERNAL';
+      events.ended(operation, code, clock.monotonicMs() - startedAtMs);
+      throw error;
+    }
+  }
+}
+
+async function embedTexts(
+  { embed, events, clock }: OnlineParts,
+  queries: readonly string[],
+  budget: Budget,
+  startedAtMs: number,
+  single: boolean,
+): Promise<Embedded | EmbeddedQuery> {
+  const { pool, maxTextBytes } = embed;
+  const vectors: Float32Array[] = [];
+  const texts = limited(queries, maxTextBytes, 'embed', events);
+  const { contract, requests } = await pool.run(embedCall(texts, vectors), budget);
+  const { fingerprint } = contract;
+  const embedded = { vectors, fingerprint, timing: { totalMs: clock.monotonicMs() - startedAtMs, requests } };
+  return single ? { ...embedded, vector: vectors[0]! } : embedded;
+}
+
+async function score(
+  { pool, maxTextBytes }: PoolParts<RerankerContract>,
+  events: OnlineEvents,
+  query: string,
+  candidates: readonly Candidate[],
+  budget: Budget,
+): Promise<{ readonly scores: Float32Array; readonly requests: number }> {
+  const scores = new Float32Array(candidates.length);
+  const [limitedQuery] = limited([query], maxTextBytes, 'rerank', events);
+  const texts = candidates.map(({ text }) => text);
+  const passages = limited(texts, maxTextBytes, 'rerank', events);
+  const { requests } = await pool.run(rerankCall(limitedQuery!, passages, scores), budget);
+  return { scores, requests };
+}
+
+function limited(texts: readonly string[], maxBytes: number, pool: PoolName, events: OnlineEvents): string[] {
+  return texts.map((text) => {
+    const { text: short, cut } = limitText(text, maxBytes);
+    if (cut) events.cut(pool);
+    return short;
+  });
+}
