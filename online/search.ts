@@ -1,6 +1,7 @@
 /**
  * One search within one budget: embed, the caller's retrieval, rerank. Each step gets what the ones before it have left, and
- * the embedding no more than its own limit; the last one can do without, so the retrieval may use all of it.
+ * embedding and reranking no more than their own limits; the last one can do without, so the retrieval may use all that is left.
+ * A caller that gives a search longer than usual gives its parts longer in proportion.
  */
 import { asServingError, isServingError, ServingError } from '../src/errors.ts';
 import { checkTopK } from './arguments.ts';
@@ -49,9 +50,10 @@ export async function runSearch<C extends Candidate>(
   checkTopK(options.topK, 0);
   const startedAtMs = clock.monotonicMs();
   const budget = budgetOf(options, searchTimeoutMs, clock);
+  const longer = Math.max(1, (budget.deadlineMs - startedAtMs) / searchTimeoutMs);
   const { vector, fingerprint, timing } = await online.embed(
     query,
-    limitsOf(partOf(budget, embed.timeoutMs, startedAtMs)),
+    limitsOf(partOf(budget, embed.timeoutMs * longer, startedAtMs)),
   );
   const retrievingAtMs = clock.monotonicMs();
   const candidates = await withinBudget(budget, retrievingAtMs, (signal) =>
@@ -63,7 +65,7 @@ export async function runSearch<C extends Candidate>(
     }),
   );
   const rerankingAtMs = clock.monotonicMs();
-  const limits = limitsOf(partOf(budget, rerank?.timeoutMs ?? 0, rerankingAtMs));
+  const limits = limitsOf(partOf(budget, (rerank?.timeoutMs ?? 0) * longer, rerankingAtMs));
   const { results, source, degraded } = await online.rerank(query, candidates, { ...limits, topK: options.topK });
   const endedAtMs = clock.monotonicMs();
   return {

@@ -12,8 +12,8 @@ import triton_python_backend_utils as triton
 DIMS = 384
 
 
-def texts(request):
-    return [value.decode("utf-8", "replace") for value in triton.get_input_tensor_by_name(request, "TEXT").as_numpy().reshape(-1)]
+def texts(request, name="TEXT"):
+    return [value.decode("utf-8", "replace") for value in triton.get_input_tensor_by_name(request, name).as_numpy().reshape(-1)]
 
 
 def hashed_vector(text):
@@ -36,6 +36,23 @@ class Slow:
     def execute(self, requests):
         time.sleep(self.delay_s)
         return [answer([hashed_vector(text) for text in texts(request)]) for request in requests]
+
+
+class StallingScorer:
+    """Scores a pair by the cosine of both hashes; a query that holds `stall` costs its execution `delay_ms`."""
+
+    def initialize(self, args):
+        self.delay_s = float(json.loads(args["model_config"])["parameters"]["delay_ms"]["string_value"]) / 1000
+
+    def execute(self, requests):
+        pairs = [list(zip(texts(request, "QUERY"), texts(request, "PASSAGE"))) for request in requests]
+        if any("stall" in query for rows in pairs for query, _ in rows):
+            time.sleep(self.delay_s)
+        return [self._answer(rows) for rows in pairs]
+
+    def _answer(self, rows):
+        scores = [float(hashed_vector(query) @ hashed_vector(passage)) for query, passage in rows]
+        return triton.InferenceResponse([triton.Tensor("SCORE", np.array(scores, np.float32).reshape(-1, 1))])
 
 
 class NanRows:

@@ -1,0 +1,131 @@
+/** Puts a client together: settings checked, connections made, models seen and warmed up. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../src/clock.ts';
+import { loadTlsMaterial } from '../src/config/file-types.ts';
+import type { BreakerChoice } from '../src/inference/endpoint-pool.ts';
+import { createGrpcInferenceClient } from '../src/inference/grpc-client.ts';
+import { embedderContract, rerankerContract } from '../src/kserve/model-contract.ts';
+import type { ModelDescription } from '../src/kserve/model-description.ts';
+import type { InferRequest } from '../src/kserve/tensor.ts';
+import { type Log, silentLog } from '../src/telemetry/log.ts';
+import type { OnlineHost } from './create.ts';
+import { embedRequest } from './embedder.ts';
+import { type OnlineEvents, type PoolName, tellAll } from './events.ts';
+import { type ModelContract, ModelPool } from './model-pool.ts';
+import { ModelWatch } from './model-watch.ts';
+import { Online, type PoolParts } from './online.ts';
+import { rerankRequest } from './reranker.ts';
+import {
+  type OnlineEnv,
+  type OnlineOptions,
+  type OnlineSettings,
+  type PoolSettings,
+  readSettings,
+} from './settings.ts';
+import { StatsKeeper } from './stats.ts';
+
+/** Silence, a full queue and a missing model all mean: this endpoint cannot serve a query now. */
+const BREAKER: BreakerChoice = {
+  policy: { failuresToOpen: 5, rolling: { of: 40, share: 0.5 }, open: { baseMs: 250, maxMs: 2_000 } },
+  failureCodes: [
+    'INFERENCE_UNAVAILABLE',
+    'INFERENCE_DEADLINE',
+    'INFERENCE_QUEUE_FULL',
+    'INFERENCE_QUEUE_TIMEOUT',
+    'MODEL_NOT_READY',
+  ],
+};
+
+/** The largest batch of the widest model there is, and room. */
+const RECEIVE_LIMIT_BYTES = 32 * 1024 * 1024;
+const WARM_UP_TEXT = 'warm-up';
+
+/** `createOnline`, and all that it loads. */
+export async function assemble(settings: OnlineOptions | OnlineEnv, host: OnlineHost): Promise<Online> {
+  const checked = readSettings(settings);
+  host.signal?.throwIfAborted();
+  const stats = new StatsKeeper();
+  const listeners: OnlineEvents[] = [stats];
+  if (host.registry !== undefined) {
+    // Loading prom-client takes as long as all the rest.
+    const { createOnlineMetrics } = await import('../src/telemetry/online-metrics.ts');
+    listeners.push(createOnlineMetrics(host.registry));
+  }
+  const maker = new PartsMaker(checked, tellAll(listeners), host.log ?? silentLog);
+  const online = new Online({
+    embed: maker.make('embed', checked.embed, embedderContract, (contract) => embedRequest(contract, [WARM_UP_TEXT])),
+    rerank:
+      checked.rerank &&
+      maker.make('rerank', checked.rerank, rerankerContract, (contract) =>
+        rerankRequest(contract, WARM_UP_TEXT, [WARM_UP_TEXT]),
+      ),
+    searchTimeoutMs: checked.searchTimeoutMs,
+    stats,
+    events: maker.events,
+    clock: systemClock,
+  });
+  try {
+    await warmOrLate(online, checked.warmUpTimeoutMs, host.signal);
+    return online;
+  } catch (error) {
+    await online.close();
+    throw error;
+  }
+}
+
+async function warmOrLate(online: Online, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+  const late = new AbortController();
+  try {
+    await Promise.race([online.ready(signal), sleep(timeoutMs, undefined, { signal: late.signal })]);
+  } finally {
+    late.abort();
+  }
+}
+
+class PartsMaker {
+  readonly events: OnlineEvents;
+  readonly #settings: OnlineSettings;
+  readonly #log: Log;
+
+  constructor(settings: OnlineSettings, events: OnlineEvents, log: Log) {
+    this.#settings = settings;
+    this.events = events;
+    this.#log = log;
+  }
+
+  make<C extends ModelContract>(
+    name: PoolName,
+    pool: PoolSettings,
+    contractOf: (model: ModelDescription) => C,
+    warmUp: (contract: C) => InferRequest,
+  ): PoolParts<C> {
+    const { tls, metadata } = this.#settings;
+    const { endpoints, model, connections, transport, timeoutMs, maxInFlight, leastMs, maxTextBytes } = pool;
+    const client = createGrpcInferenceClient({
+      target: endpoints.join(','),
+      targetSetting: `${name}.endpoints`,
+      receiveLimitBytes: RECEIVE_LIMIT_BYTES,
+      metadata,
+      ...(tls === undefined ? {} : { tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } }),
+      inferOver: transport,
+      connectionsPerEndpoint: connections,
+      breaker: BREAKER,
+      onBreakerChange: (endpoint, state) => {
+        this.events.breaker(name, endpoint, state);
+        this.#log[state === 'open' ? 'warn' : 'info']('breaker', { pool: name, endpoint, state });
+      },
+    });
+    for (const endpoint of client.target.split(',')) this.events.breaker(name, endpoint, 'closed');
+    const modelPool = new ModelPool<C>({ name, client, maxInFlight, leastMs }, this.events);
+    const watch = new ModelWatch<C>(modelPool, {
+      name,
+      client,
+      modelName: model,
+      contractOf,
+      warmUp,
+      warmUps: connections * endpoints.length,
+      log: this.#log,
+    });
+    return { pool: modelPool, watch, timeoutMs, maxTextBytes };
+  }
+}
