@@ -154,8 +154,8 @@ function sinkOf({ env }: DemoParts): SinkChoice {
     : { name: 'lancedb', options: { uri: env.RAG_SERVING_LANCEDB_PATH ?? '', table: 'chunks' } };
 }
 
-function printAnswer({ question, hits }: Answer): void {
-  say(`\n? ${question}`);
+function printAnswer({ question, source, hits }: Answer): void {
+  say(`\n? ${question}  (${source === 'rrf' ? 'as found' : 'reranked'})`);
   for (const { score, documentId, text } of hits) {
     say(`  ${score.toFixed(3)}  ${documentId}`);
     say(`         ${(text ?? '').replace(/\s+/g, ' ').slice(0, 150)}…`);
