@@ -6,15 +6,14 @@ import type { BreakerChoice } from '../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient } from '../src/inference/grpc-client.ts';
 import { embedderContract, rerankerContract } from '../src/kserve/model-contract.ts';
 import type { ModelDescription } from '../src/kserve/model-description.ts';
-import type { InferRequest } from '../src/kserve/tensor.ts';
 import { type Log, silentLog } from '../src/telemetry/log.ts';
 import type { OnlineHost } from './create.ts';
-import { embedRequest } from './embedder.ts';
+import { embedCall } from './embedder.ts';
 import { type OnlineEvents, type PoolName, tellAll } from './events.ts';
-import { type ModelContract, ModelPool } from './model-pool.ts';
+import { type ModelContract, ModelPool, type PoolCall } from './model-pool.ts';
 import { ModelWatch } from './model-watch.ts';
 import { Online, type PoolParts } from './online.ts';
-import { rerankRequest } from './reranker.ts';
+import { rerankCall } from './reranker.ts';
 import {
   type OnlineEnv,
   type OnlineOptions,
@@ -26,7 +25,7 @@ import { StatsKeeper } from './stats.ts';
 
 /** Silence, a full queue and a missing model all mean: this endpoint cannot serve a query now. */
 const BREAKER: BreakerChoice = {
-  policy: { failuresToOpen: 5, rolling: { of: 40, share: 0.5 }, open: { baseMs: 250, maxMs: 2_000 } },
+  policy: { failuresToOpen: 5, spanMs: 50, rolling: { of: 100, share: 0.5 }, open: { baseMs: 250, maxMs: 2_000 } },
   failureCodes: [
     'INFERENCE_UNAVAILABLE',
     'INFERENCE_DEADLINE',
@@ -53,11 +52,14 @@ export async function assemble(settings: OnlineOptions | OnlineEnv, host: Online
   }
   const maker = new PartsMaker(checked, tellAll(listeners), host.log ?? silentLog);
   const online = new Online({
-    embed: maker.make('embed', checked.embed, embedderContract, (contract) => embedRequest(contract, [WARM_UP_TEXT])),
+    embed: maker.make('embed', checked.embed, embedderContract, embedCall([WARM_UP_TEXT], [])),
     rerank:
       checked.rerank &&
-      maker.make('rerank', checked.rerank, rerankerContract, (contract) =>
-        rerankRequest(contract, WARM_UP_TEXT, [WARM_UP_TEXT]),
+      maker.make(
+        'rerank',
+        checked.rerank,
+        rerankerContract,
+        rerankCall(WARM_UP_TEXT, [WARM_UP_TEXT], new Float32Array(1)),
       ),
     searchTimeoutMs: checked.searchTimeoutMs,
     stats,
@@ -97,7 +99,7 @@ class PartsMaker {
     name: PoolName,
     pool: PoolSettings,
     contractOf: (model: ModelDescription) => C,
-    warmUp: (contract: C) => InferRequest,
+    warmUp: PoolCall<C>,
   ): PoolParts<C> {
     const { tls, metadata } = this.#settings;
     const { endpoints, model, connections, transport, timeoutMs, maxInFlight, leastMs, maxTextBytes } = pool;

@@ -2,25 +2,27 @@
  * Looks at the model of a pool until it can be used, warms it up, and goes on looking: a server may be live while its model
  * is unloaded, and a model may be replaced by another one.
  *
- * Warming up means real inferences over every connection, for the first one of a process, a connection or a model is slow.
+ * Warming up means real inferences over every connection, their answers read as those of real calls, for the first one of a
+ * process, a connection or a model is slow. Answers that are no good mean that the model is not ready.
  * No timer of it keeps the host's process alive.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asServingError, ServingError } from '../src/errors.ts';
 import type { InferenceClient } from '../src/inference/client.ts';
 import type { ModelDescription } from '../src/kserve/model-description.ts';
-import type { InferRequest } from '../src/kserve/tensor.ts';
+import type { InferResponse } from '../src/kserve/tensor.ts';
 import { backoffMs } from '../src/resilience/backoff.ts';
 import type { Log } from '../src/telemetry/log.ts';
 import type { PoolName } from './events.ts';
-import type { ModelContract, ModelPool } from './model-pool.ts';
+import type { ModelContract, ModelPool, PoolCall } from './model-pool.ts';
 
 export type ModelWatchOptions<C> = {
   readonly name: PoolName;
   readonly client: InferenceClient;
   readonly modelName: string;
   readonly contractOf: (model: ModelDescription) => C;
-  readonly warmUp: (contract: C) => InferRequest;
+  /** Of one row. Its answer is read as those of real calls are. */
+  readonly warmUp: PoolCall<C>;
   /** Inferences of a warm-up: one a connection at least. */
   readonly warmUps: number;
   readonly log: Log;
@@ -95,12 +97,23 @@ export class ModelWatch<C extends ModelContract> {
   async #warmUp(contract: C, signal: AbortSignal): Promise<void> {
     const { client, warmUp, warmUps } = this.#options;
     const calls = Array.from({ length: warmUps }, () =>
-      client.infer(warmUp(contract), { timeoutMs: QUESTION_TIMEOUT_MS, signal }),
+      client.infer(warmUp.request(contract, 0, 1), { timeoutMs: QUESTION_TIMEOUT_MS, signal }),
     );
     const ends = await Promise.allSettled(calls);
     const failed = ends.find((end) => end.status === 'rejected');
     // One connection that works is enough to begin with.
     if (failed !== undefined && ends.every(({ status }) => status === 'rejected')) throw failed.reason;
+    for (const end of ends) if (end.status === 'fulfilled') this.#read(contract, end.value);
+  }
+
+  #read(contract: C, response: InferResponse): void {
+    try {
+      this.#options.warmUp.take(response, contract, 0, 1);
+    } catch (error) {
+      throw new ServingError('MODEL_NOT_READY', `model ${contract.modelName} gives answers that are no good`, {
+        cause: error,
+      });
+    }
   }
 
   #log(level: 'info' | 'warn', message: string, fields: Readonly<Record<string, unknown>>): void {

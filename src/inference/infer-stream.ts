@@ -78,7 +78,9 @@ export class InferStream {
     return new Promise((resolve, reject) => {
       const { id } = message;
       const onAbort = () => this.#giveUp(id, cancelled(signal));
-      const timer = setTimeout(() => this.#onOverdue(id), Math.max(0, deadlineMs - performance.now()));
+      // Not at once: a process that was busy finds its timer due before it has read what has long arrived.
+      const onDue = () => void setImmediate(() => this.#onOverdue(id));
+      const timer = setTimeout(onDue, Math.max(0, deadlineMs - performance.now()));
       signal?.addEventListener('abort', onAbort, { once: true });
       const stopTimer = () => {
         clearTimeout(timer);
@@ -116,6 +118,7 @@ export class InferStream {
   }
 
   #onOverdue(id: string): void {
+    if (!this.#waiting.has(id)) return;
     this.#retired = true;
     const where = this.#connection.endpoint.name;
     this.#giveUp(id, new ServingError('INFERENCE_DEADLINE', `${method.name} at ${where}: no answer in time`));

@@ -10,6 +10,8 @@ import { type BackoffPolicy, backoffMs } from './backoff.ts';
 export type BreakerPolicy = {
   /** Failures in a row that open it. */
   readonly failuresToOpen: number;
+  /** …if the first and the last of them lie so far apart: with a thousand calls a second, five in a row are a blink. 0 unless given. */
+  readonly spanMs?: number;
   /** Opens it as well: so great a share (0…1) of the last `of` calls failed, in whatever order. Not asked before there were so many. */
   readonly rolling?: { readonly of: number; readonly share: number };
   /** How long it stays open; longer each time that a probe fails. */
@@ -21,7 +23,7 @@ export const defaultBreakerPolicy: BreakerPolicy = { failuresToOpen: 5, open: { 
 export type BreakerStateName = 'closed' | 'open' | 'half-open';
 
 type State =
-  | { readonly kind: 'closed'; failures: number; readonly last: LastCalls | undefined }
+  | { readonly kind: 'closed'; failures: number; firstFailureMs: number; readonly last: LastCalls | undefined }
   | { readonly kind: 'open'; readonly untilMs: number; readonly round: number }
   | { readonly kind: 'half-open'; readonly round: number; probing: boolean };
 
@@ -86,10 +88,12 @@ export class Breaker {
       failed: (nowMs, random) =>
         once(() => {
           if (state.kind === 'half-open') return this.#open(state.round + 1, nowMs, random);
+          if (state.failures === 0) state.firstFailureMs = nowMs;
           state.failures += 1;
           state.last?.add(true);
-          if (state.failures >= this.#policy.failuresToOpen || state.last?.tooMany === true)
-            this.#open(1, nowMs, random);
+          const { failuresToOpen, spanMs = 0 } = this.#policy;
+          const inARow = state.failures >= failuresToOpen && nowMs - state.firstFailureMs >= spanMs;
+          if (inARow || state.last?.tooMany === true) this.#open(1, nowMs, random);
         }),
       ignored: () =>
         once(() => {
@@ -100,7 +104,12 @@ export class Breaker {
 
   #closed(): State {
     const { rolling } = this.#policy;
-    return { kind: 'closed', failures: 0, last: rolling === undefined ? undefined : new LastCalls(rolling) };
+    return {
+      kind: 'closed',
+      failures: 0,
+      firstFailureMs: 0,
+      last: rolling === undefined ? undefined : new LastCalls(rolling),
+    };
   }
 
   #open(round: number, nowMs: number, random: number): void {

@@ -75,7 +75,7 @@ describe.each(transports)('%s', (transport) => {
     const online = await connect(stalling());
     const answers: Reranked[] = [];
     const full = candidatesOf(Array.from({ length: 32 }, (_, index) => `p ${index}`));
-    for (let round = 0; round < 10 && online.health().rerank!.ready; round++) {
+    for (let round = 0; round < 20 && online.health().rerank!.ready; round++) {
       const calls = Array.from({ length: 16 }, () => online.rerank('stall', full, { timeoutMs: 10_000 }));
       answers.push(...(await Promise.all(calls)));
     }

@@ -1,7 +1,9 @@
 /** Streams when the network or the server misbehaves, with the embedded engine behind a TCP proxy. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FaultProxy, startProxy } from '../../../scripts/stack/proxy.ts';
 import type { InferenceClient } from '../../../src/inference/client.ts';
+import { endPrograms, startEngine } from '../../integration/worker/harness.ts';
 import { startFakeServer } from '../../unit/inference/fake-server.ts';
 import { openTransport, textRequest, vectorsOf } from '../infer-transport.ts';
 import { type RunningEngine, runEngine } from './engine-fixture.ts';
@@ -59,6 +61,18 @@ describe('a stream', () => {
     ]);
     await proxy.restore();
     await vectorsOf(client, MODEL, ['a']);
+  });
+
+  it('gives an answer that arrived while this process was busy, though the deadline has passed meanwhile', async () => {
+    // An engine of its own process, which answers while this one stands still.
+    const own = await startEngine();
+    ends.push(() => endPrograms());
+    const client = connect(own.target);
+    await ask(client);
+    const answer = ask(client, 100);
+    await sleep(20);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    expect((await answer).outputs).toHaveLength(1);
   });
 
   it('goes on at another endpoint when its own is gone, without an error', async () => {

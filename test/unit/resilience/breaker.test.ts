@@ -114,3 +114,19 @@ describe('a breaker that looks at the last calls', () => {
     expect(end(breaker, 'xxxx')).toBe('closed');
   });
 });
+
+describe('a breaker that waits for failures to last', () => {
+  const lasting = { failuresToOpen: 3, spanMs: 50, open: { baseMs: 100, maxMs: 400 } };
+
+  it('does not open at a blink, however many calls fail in it', () => {
+    const breaker = new Breaker(lasting);
+    for (let i = 0; i < 100; i++) fail(breaker, i / 4);
+    expect(breaker.state).toBe('closed');
+    take(breaker, 30).succeeded();
+    fail(breaker, 60);
+    fail(breaker, 100);
+    expect(breaker.state).toBe('closed');
+    fail(breaker, 110);
+    expect(breaker.state).toBe('open');
+  });
+});
