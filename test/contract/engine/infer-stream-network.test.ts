@@ -71,6 +71,8 @@ describe('a stream', () => {
     await ask(client);
     const answer = ask(client, 100);
     await sleep(20);
+    // From here the event loop goes on with its timers, and only then with what has come in.
+    await new Promise((resolve) => setImmediate(resolve));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
     expect((await answer).outputs).toHaveLength(1);
   });
