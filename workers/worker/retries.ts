@@ -18,7 +18,7 @@ const COUNT_EVERY_MS = 5_000;
 /** The reader of messages has a consumer to send away. */
 const READER_CLOSE_MS = 2_000;
 
-/** Undefined without a Redis for it. Connects in the background: `start` waits, and hand-overs fail as an outage. */
+/** Undefined without a Redis for it, and where the first attempt is to be the last. Connects in the background: `start` waits, and hand-overs fail as an outage. */
 export async function openRetries(
   config: WorkerConfig,
   client: KafkaClient,
@@ -27,7 +27,7 @@ export async function openRetries(
 ): Promise<RetryQueue | undefined> {
   const { kafka, sink, retry } = config;
   const { durable, maxAttempts, backoff } = retry;
-  if (durable === undefined) return undefined;
+  if (durable === undefined || maxAttempts === 1) return undefined;
   const { createBullmqRetryQueue } = await import('../../src/retry/bullmq-retry-queue.ts');
   const { ca } = loadTlsMaterial({ caPath: durable.caPath, certPath: undefined, keyPath: undefined });
   const reader = new MessageReader({ client, topic: kafka.topic, consumerGroup: kafka.consumerGroup, log });

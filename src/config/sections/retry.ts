@@ -24,7 +24,7 @@ export const retrySettings = {
     always(5),
     { min: 1, max: 1_000 },
     {
-      doc: 'Attempts at a chunk, the first one included, before it goes to the dead letters. Outages do not count.',
+      doc: 'Attempts at a chunk, the first one included, before it goes to the dead letters; 1: no retries. Outages do not count.',
     },
   ),
   baseMs: integer(

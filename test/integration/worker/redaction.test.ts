@@ -141,10 +141,14 @@ describe('nothing of a message is printed', () => {
     await kafka().restart();
     await topic.untilLagZero();
 
+    // A text that looks like an outage whenever it is asked about: it ends in the retry queue.
     await topic.send([message('away', 'make-away')]);
+    await topic.untilLagZero();
+
+    await second.program.kill();
+    await topic.send([message('at-the-end')]);
     await notReady('model-server');
     expect((await worker.stop()).code).toBe(3);
-    await second.program.stop();
     const outputs = [worker.program, first.program, second.program].map(({ output }) => output);
     expect([...found, ...leaksOf(outputs.join('\n'))]).toEqual([]);
     expect(outputs[0]).toMatch(/SINK_UNAVAILABLE[\s\S]*INFERENCE_UNAVAILABLE/);
