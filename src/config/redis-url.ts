@@ -15,9 +15,10 @@ export type RedisAddress = {
   readonly tls: boolean;
 };
 
+// No example with a password: the redactor of messages would cut it out.
 const REMEDY =
-  'set redis://user:password@host:port/database (rediss:// for TLS) and percent-encode special characters of user and ' +
-  'password: @ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25';
+  'set a redis:// URL (rediss:// for TLS) with host, port and database number, and before the host user and password, their ' +
+  'special characters percent-encoded: @ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25';
 
 export function judgeRedisUrl(raw: string): Parsed<RedisAddress> {
   const text = raw.trim();
@@ -27,7 +28,7 @@ export function judgeRedisUrl(raw: string): Parsed<RedisAddress> {
     return refuse(`got ${shapeOf(text)} that are no Redis URL; ${REMEDY}`);
   }
   if (/pass|user/i.test(url.search)) {
-    return refuse('got credentials behind "?"; put them before the host: redis://user:password@host');
+    return refuse('got credentials behind "?"; put them before the host, as user:password@');
   }
   const database = /^\/?(\d{0,5})$/.exec(url.pathname)?.[1];
   if (url.hash !== '' || url.search !== '' || database === undefined) {
