@@ -1,17 +1,12 @@
 import kafkajs from 'kafkajs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KafkaProducer } from '../../../src/kafka/producer.ts';
 import { useKafka } from '../../support/stack.ts';
-import { chunkMessages, closeAll, freshTopic, startSource, type Tools, toolsFor, until } from './harness.ts';
+import { chunkMessages, freshTopic, startSource, until, useTools } from './harness.ts';
 import { sendZstd } from './zstd.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 describe('record batches of every codec are read (K10)', () => {
   for (const compression of ['none', 'gzip', 'snappy', 'lz4'] as const) {

@@ -1,24 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
-import {
-  chunkMessages,
-  closeAll,
-  committedOffset,
-  freshTopic,
-  offsetsOf,
-  startSource,
-  type Tools,
-  toolsFor,
-  until,
-} from './harness.ts';
+import { chunkMessages, committedOffset, freshTopic, offsetsOf, startSource, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 /** One-record transactions: the markers take every other offset. */
 async function produceTransactions(topic: string, count: number, end: 'commit' | 'abort'): Promise<void> {

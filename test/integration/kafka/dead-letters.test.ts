@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
 import type { DeadLetter } from '../../../src/kafka/dead-letter.ts';
 import { createDeadLetters } from '../../../src/kafka/dead-letters.ts';
 import { headerText } from '../../../src/kafka/headers.ts';
 import { useKafka } from '../../support/stack.ts';
-import { closeAll, freshName, freshTopic, recordingLog, startSource, type Tools, toolsFor, until } from './harness.ts';
+import { freshName, freshTopic, recordingLog, startSource, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 const deadLetters = (topic: string, more: object = {}) =>
   createDeadLetters({ client: tools.client, topic: `${topic}.dlq`, workerId: 'w-1', log: recordingLog(), ...more });

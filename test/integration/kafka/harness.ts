@@ -1,6 +1,7 @@
 /** A source under test with a handler that remembers, and short ways to topics, records and offsets of a real broker. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { KafkaAdmin } from '../../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../../src/kafka/client.ts';
 import { createKafkaSource } from '../../../src/kafka/kafka-source.ts';
@@ -158,6 +159,32 @@ export function toolsFor(bootstrapServers: string): Tools {
   const admin = new KafkaAdmin(client);
   const producer = new KafkaProducer({ client });
   return { client, admin, producer, close: async () => void (await Promise.all([admin.close(), producer.close()])) };
+}
+
+/** For the top of a test file: tools for its broker while its tests run. Sources are closed after each test. */
+export function useTools(kafka: () => { readonly bootstrapServers: string }): Tools {
+  let made: Tools | undefined;
+  const tools = () => {
+    if (made === undefined) throw new Error('the tools are there while the tests run');
+    return made;
+  };
+  beforeAll(() => {
+    made = toolsFor(kafka().bootstrapServers);
+  });
+  afterEach(closeAll);
+  afterAll(() => tools().close());
+  return {
+    get client() {
+      return tools().client;
+    },
+    get admin() {
+      return tools().admin;
+    },
+    get producer() {
+      return tools().producer;
+    },
+    close: () => tools().close(),
+  };
 }
 
 /** A topic that is ready to be written to, with its name and a group for it. */

@@ -1,26 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
 import {
   chunkMessage,
   chunkMessages,
-  closeAll,
   committedOffset,
   freshTopic,
   offsetsOf,
   startSource,
-  type Tools,
-  toolsFor,
   until,
+  useTools,
 } from './harness.ts';
 
 const kafka = useKafka({ maxMessageBytes: 4_194_304 });
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 describe('what is in flight', () => {
   it('never passes the limit while a slow pipeline settles, and no offset is skipped', async () => {

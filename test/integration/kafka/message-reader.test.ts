@@ -1,16 +1,12 @@
 /** Single messages read once more by their offset, from a real broker. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MessageReader } from '../../../src/kafka/message-reader.ts';
 import type { RawMessage, SourcePosition } from '../../../src/records/chunk.ts';
 import { useKafka } from '../../support/stack.ts';
-import { chunkMessages, clientOf, freshTopic, recordingLog, type Tools, toolsFor, until } from './harness.ts';
+import { chunkMessages, clientOf, freshTopic, recordingLog, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 function readerOf(topic: string, groupId: string, timeoutMs?: number): MessageReader {
   return new MessageReader({

@@ -1,25 +1,10 @@
 /** The offsets to read are not in the log any more. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
-import {
-  chunkMessages,
-  closeAll,
-  committedOffset,
-  freshTopic,
-  offsetsOf,
-  startSource,
-  type Tools,
-  toolsFor,
-  until,
-} from './harness.ts';
+import { chunkMessages, committedOffset, freshTopic, offsetsOf, startSource, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 async function deleteBefore(topic: string, offset: number): Promise<void> {
   const admin = tools.client.kafka.admin();

@@ -1,25 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
-import {
-  chunkMessages,
-  closeAll,
-  committedOffset,
-  freshTopic,
-  type Harness,
-  startSource,
-  type Tools,
-  toolsFor,
-  until,
-} from './harness.ts';
+import { chunkMessages, committedOffset, freshTopic, type Harness, startSource, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 const positions = ({ records }: Harness) =>
   records.map(({ raw: { source } }) => `${source.partition}/${source.offset}`);

@@ -1,26 +1,11 @@
 /** Partitions that nobody has committed: an autoscaler counts them as lag until somebody does. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useKafka } from '../../support/stack.ts';
-import {
-  chunkMessages,
-  closeAll,
-  committedOffset,
-  freshTopic,
-  offsetsOf,
-  startSource,
-  type Tools,
-  toolsFor,
-  until,
-} from './harness.ts';
+import { chunkMessages, committedOffset, freshTopic, offsetsOf, startSource, until, useTools } from './harness.ts';
 
 const kafka = useKafka();
-let tools: Tools;
-beforeAll(() => {
-  tools = toolsFor(kafka().bootstrapServers);
-});
-afterEach(closeAll);
-afterAll(() => tools.close());
+const tools = useTools(kafka);
 
 /** Nothing is settled, so whatever is committed is a starting position. */
 const start = (topic: string, groupId: string, fromBeginning: boolean) =>
