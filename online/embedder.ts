@@ -5,7 +5,7 @@ import { bytesPerVector, type VectorContract } from '../src/kserve/contract.ts';
 import { embeddingOf, embeddingRequest } from '../src/kserve/embedding-tensors.ts';
 import { decodeFp16 } from '../src/kserve/fp16.ts';
 import type { InferRequest, InferResponse } from '../src/kserve/tensor.ts';
-import { vectorFault } from '../src/kserve/vector.ts';
+import { vectorError, vectorFault } from '../src/kserve/vector.ts';
 import type { PoolCall } from './model-pool.ts';
 
 export function embedRequest(contract: VectorContract, texts: readonly string[]): InferRequest {
@@ -37,10 +37,7 @@ function inlineVectors(response: InferResponse, contract: VectorContract, rows: 
 /** A vector with memory of its own, so that it can be kept or sent on without the answer it came in. */
 function readVector(bytes: Uint8Array, { dtype, modelName }: VectorContract): Float32Array {
   const fault = vectorFault(bytes, dtype);
-  if (fault !== undefined) {
-    const what = fault === 'VECTOR_ZERO' ? 'all zeros' : 'not finite';
-    throw new ServingError(fault, `model ${modelName} gave a vector that is ${what}`);
-  }
+  if (fault !== undefined) throw vectorError(fault, modelName);
   if (dtype === 'FP16') return decodeFp16(bytes);
   return new Float32Array(new Uint8Array(bytes).buffer);
 }

@@ -1,6 +1,7 @@
 /** A grpc-js service definition from a generated protobuf-es service: paths, kinds and codecs of its methods. */
 import { type DescMethod, type DescService, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import { asBuffer } from '../kserve/bytes.ts';
 
 export function grpcDefinition(service: DescService): ServiceDefinition {
   return Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(service, method)]));
@@ -17,8 +18,4 @@ function methodDefinition(service: DescService, method: DescMethod): MethodDefin
     responseSerialize: (message) => asBuffer(toBinary(method.output, message)),
     responseDeserialize: (bytes) => fromBinary(method.output, bytes),
   };
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

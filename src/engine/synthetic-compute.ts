@@ -5,6 +5,7 @@
  * accident. It fails the request that holds the text, not the others that run in the same execution.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { asBuffer } from '../kserve/bytes.ts';
 import type { Columns, Compute, ComputeResult } from './compute.ts';
 import { syntheticScore, syntheticVector } from './synthetic.ts';
 import { WireFault } from './wire-fault.ts';
@@ -140,8 +141,4 @@ export class SyntheticCompute implements Compute {
         this.#markers.find(({ bytes }) => columns.some((column) => asBuffer(column[row]!).includes(bytes)))?.kind,
     );
   }
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

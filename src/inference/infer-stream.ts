@@ -8,6 +8,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type ClientDuplexStream, type Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
+import { asBuffer } from '../kserve/bytes.ts';
 import {
   GRPCInferenceService,
   type ModelInferRequest,
@@ -38,8 +39,6 @@ export class InferStream {
   readonly #stream: ClientDuplexStream<ModelInferRequest, ModelStreamInferResponse>;
   readonly #onEnd: (stream: InferStream, error: ServingError | undefined) => void;
   readonly #waiting = new Map<string, Waiting>();
-  /** Requests whose caller has gone and whose answer has not come. */
-  readonly #unclaimed = new Set<string>();
   #retired = false;
   #ended = false;
 
@@ -53,7 +52,7 @@ export class InferStream {
     this.#onEnd = onEnd;
     this.#stream = connection.client.makeBidiStreamRequest(
       `/${method.parent.typeName}/${method.name}`,
-      (message: ModelInferRequest) => viewAsBuffer(toBinary(method.input, message)),
+      (message: ModelInferRequest) => asBuffer(toBinary(method.input, message)),
       (bytes: Buffer) => fromBinary(method.output, bytes),
       metadata,
       {},
@@ -61,11 +60,6 @@ export class InferStream {
     this.#stream.on('data', (answer: ModelStreamInferResponse) => this.#onAnswer(answer));
     this.#stream.on('error', (error: ServiceError) => this.#end(error));
     this.#stream.on('end', () => this.#end(undefined));
-  }
-
-  /** Requests that are neither answered nor given up. */
-  get pending(): number {
-    return this.#waiting.size;
   }
 
   /** Takes requests. */
@@ -91,12 +85,6 @@ export class InferStream {
     });
   }
 
-  /** No more requests; ends when those that wait have been answered or have given up. */
-  retire(): void {
-    this.#retired = true;
-    this.#cancelIfDone();
-  }
-
   /** Ends now. Whoever waits is told that the client is closed. */
   close(): void {
     const error = new ServingError('INFERENCE_UNAVAILABLE', `${method.name}: the client is closed`);
@@ -107,11 +95,8 @@ export class InferStream {
   #onAnswer({ errorMessage, inferResponse }: ModelStreamInferResponse): void {
     const id = inferResponse?.id ?? '';
     const waiting = this.#take(id);
-    if (waiting === undefined) {
-      // Of a caller that gave up, or of nobody: an error without an id is not ours to place.
-      this.#unclaimed.delete(id);
-      return;
-    }
+    // Of a caller that gave up, or of nobody: an error without an id is not ours to place.
+    if (waiting === undefined) return;
     if (errorMessage !== '') waiting.reject(fromStreamError(errorMessage, this.#connection.endpoint.name));
     else waiting.resolve(inferResponse!);
     this.#cancelIfDone();
@@ -127,7 +112,6 @@ export class InferStream {
   #giveUp(id: string, error: ServingError): void {
     const waiting = this.#take(id);
     if (waiting === undefined) return;
-    this.#unclaimed.add(id);
     waiting.reject(error);
     this.#cancelIfDone();
   }
@@ -165,7 +149,6 @@ export class InferStream {
     for (const id of [...this.#waiting.keys()]) {
       if (forWaiting !== undefined) this.#take(id)?.reject(forWaiting);
     }
-    this.#unclaimed.clear();
     this.#onEnd(this, forOwner);
   }
 }
@@ -174,8 +157,4 @@ function cancelled(signal: AbortSignal | undefined): ServingError {
   return new ServingError('INFERENCE_CANCELLED', `${method.name} was cancelled by its caller`, {
     cause: signal?.reason,
   });
-}
-
-function viewAsBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

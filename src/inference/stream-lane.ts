@@ -32,9 +32,7 @@ export class StreamLane {
   /** Rejects with INFERENCE_UNSUPPORTED when the other side takes no streams; nothing was computed then. */
   infer(request: StreamRequest): Promise<ModelInferResponse> {
     if (this.#closed) return Promise.reject(new ServingError('INFERENCE_UNAVAILABLE', 'the client is closed'));
-    const stream = this.#open();
-    const answer = stream.infer(request);
-    return answer;
+    return this.#open().infer(request);
   }
 
   close(): void {

@@ -7,6 +7,7 @@
 import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Metadata, ServiceError } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
+import { asBuffer } from '../kserve/bytes.ts';
 import type { CallOptions } from './client.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { type CallKind, fromGrpcError } from './grpc-errors.ts';
@@ -51,7 +52,7 @@ export function callOnce<I extends DescMessage, O extends DescMessage>(
   return new Promise((resolve, reject) => {
     const call = client.makeUnaryRequest(
       `/${method.parent.typeName}/${method.name}`,
-      (message: MessageShape<I>) => viewAsBuffer(toBinary(method.input, message)),
+      (message: MessageShape<I>) => asBuffer(toBinary(method.input, message)),
       (bytes: Buffer) => fromBinary(method.output, bytes),
       request,
       metadata,
@@ -68,8 +69,4 @@ export function callOnce<I extends DescMessage, O extends DescMessage>(
     const cancel = () => call.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
   });
-}
-
-function viewAsBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

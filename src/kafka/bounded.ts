@@ -1,20 +1,11 @@
 /** Waits that end: kafkajs has calls that may never answer (stop during a rebalance, a silent broker). */
+import { boundedWait } from '../bounded-wait.ts';
 import { ServingError } from '../errors.ts';
 
 /** The promise, or KAFKA_UNAVAILABLE after `timeoutMs`. What the promise does later is ignored. */
-export async function settledWithin<T>(promise: Promise<T>, timeoutMs: number, doing: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new ServingError('KAFKA_UNAVAILABLE', `cannot ${doing}: no answer in ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-  });
-  try {
-    return await Promise.race([promise, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function settledWithin<T>(promise: Promise<T>, timeoutMs: number, doing: string): Promise<T> {
+  const late = () => new ServingError('KAFKA_UNAVAILABLE', `cannot ${doing}: no answer in ${timeoutMs} ms`);
+  return boundedWait(promise, { maxWaitMs: timeoutMs }, late);
 }
 
 /** Aborts after the time, or with the given signal. */

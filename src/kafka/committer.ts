@@ -6,6 +6,7 @@
  * microtasks before it reports the new assignment, and in between an old plan would be signed with the new generation.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { boundedWait } from '../bounded-wait.ts';
 import { ServingError } from '../errors.ts';
 import type { Commit } from '../offsets/commit-plan.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -147,17 +148,7 @@ async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
   return !signal.aborted;
 }
 
-/** The promise, unless the signal aborts first: then it goes on by itself and its end is ignored. */
-async function settledOrAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(new ServingError('KAFKA_UNAVAILABLE', 'cannot commit offsets: no acknowledgement in time'));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+function settledOrAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const late = () => new ServingError('KAFKA_UNAVAILABLE', 'cannot commit offsets: no acknowledgement in time');
+  return boundedWait(promise, { signal }, late);
 }

@@ -77,7 +77,8 @@ export function decodeTexts(bytes: Uint8Array, fault: TensorFault, count?: numbe
   return decodeElements(bytes, fault, count).map(elementText);
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
+/** The same memory as a Buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -4,7 +4,7 @@
  * Looks at bits, 32 at a time, so nothing is decoded and an FP16 vector is checked two elements a step. A vector is zero
  * when every element is +0 or -0: cosine is undefined for it.
  */
-import type { ErrorCode } from '../errors.ts';
+import { type ErrorCode, ServingError } from '../errors.ts';
 import type { VectorDtype } from './contract.ts';
 import { fp16Values } from './fp16.ts';
 
@@ -55,4 +55,14 @@ export function isUnit(vector: Uint8Array, dtype: VectorDtype): boolean {
     for (let i = 0; i < count; i++) squares += values[i]! ** 2;
   }
   return squares >= MIN_SQUARES && squares <= MAX_SQUARES;
+}
+
+const SAYS = {
+  VECTOR_ZERO: 'all zeros',
+  VECTOR_NOT_FINITE: 'not finite',
+  VECTOR_NOT_UNIT: 'not of length 1',
+} as const satisfies Record<VectorFault, string>;
+
+export function vectorError(fault: VectorFault, modelName: string): ServingError {
+  return new ServingError(fault, `model ${modelName} gave a vector that is ${SAYS[fault]}`);
 }

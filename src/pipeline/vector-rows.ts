@@ -1,7 +1,7 @@
 /** Splits the vectors of a batch into rows and says which are fit to store. Views, no copies. */
 import { ServingError } from '../errors.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
-import { isUnit, type VectorFault, vectorFault } from '../kserve/vector.ts';
+import { isUnit, type VectorFault, vectorError, vectorFault } from '../kserve/vector.ts';
 
 export type VectorRow =
   | { readonly kind: 'sound'; readonly vector: Uint8Array }
@@ -9,12 +9,6 @@ export type VectorRow =
 
 /** `unit`: the model normalises, so another length is a fault. `any`: it does not. */
 export type VectorNorm = 'unit' | 'any';
-
-const SAYS = {
-  VECTOR_ZERO: 'all zeros',
-  VECTOR_NOT_FINITE: 'not finite',
-  VECTOR_NOT_UNIT: 'not of length 1',
-} as const satisfies Record<VectorFault, string>;
 
 export function vectorRows(vectors: Uint8Array, rows: number, contract: VectorContract, norm: VectorNorm): VectorRow[] {
   const rowBytes = bytesPerVector(contract);
@@ -26,13 +20,14 @@ export function vectorRows(vectors: Uint8Array, rows: number, contract: VectorCo
   }
   return Array.from({ length: rows }, (_, row) => {
     const vector = vectors.subarray(row * rowBytes, (row + 1) * rowBytes);
-    const fault = vectorFault(vector, contract.dtype) ?? normFault(vector, contract, norm);
+    const fault = faultOf(vector, contract, norm);
     if (fault === undefined) return { kind: 'sound', vector };
-    const error = new ServingError(fault, `model ${contract.modelName} gave a vector that is ${SAYS[fault]}`);
-    return { kind: 'faulty', error };
+    return { kind: 'faulty', error: vectorError(fault, contract.modelName) };
   });
 }
 
-function normFault(vector: Uint8Array, { dtype }: VectorContract, norm: VectorNorm): VectorFault | undefined {
-  return norm === 'any' || isUnit(vector, dtype) ? undefined : 'VECTOR_NOT_UNIT';
+/** A vector of length 1 is finite and not zero, so a sound one is looked at once. */
+function faultOf(vector: Uint8Array, { dtype }: VectorContract, norm: VectorNorm): VectorFault | undefined {
+  if (norm === 'any') return vectorFault(vector, dtype);
+  return isUnit(vector, dtype) ? undefined : (vectorFault(vector, dtype) ?? 'VECTOR_NOT_UNIT');
 }

@@ -4,23 +4,13 @@
  * Giving up does not stop the store: the write may still happen. That is why it counts as an outage, not as a failure
  * of the row, and why writes are idempotent.
  */
+import { boundedWait } from '../bounded-wait.ts';
 import { ServingError } from '../errors.ts';
 
 export function bounded<T>(work: Promise<T>, maxWaitMs: number, what: string, signal?: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const giveUp = (why: string) => {
-      stopWaiting();
-      reject(new ServingError('SINK_UNAVAILABLE', `${what}: ${why}; whether it still happens is unknown`));
-    };
-    const onAbort = () => giveUp('the caller stopped waiting');
-    const timer = setTimeout(() => giveUp(`no answer within ${maxWaitMs} ms`), maxWaitMs);
-    const stopWaiting = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) onAbort();
-    work.finally(stopWaiting).then(resolve, reject);
+  return boundedWait(work, { maxWaitMs, signal }, (end) => {
+    const why = end === 'timeout' ? `no answer within ${maxWaitMs} ms` : 'the caller stopped waiting';
+    return new ServingError('SINK_UNAVAILABLE', `${what}: ${why}; whether it still happens is unknown`);
   });
 }
 

@@ -16,6 +16,7 @@ import type { VectorContract } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
 import type { BreakerStateName } from '../../src/resilience/breaker.ts';
 import type { Log } from '../../src/telemetry/log.ts';
+import { every } from './every.ts';
 
 export type EngineConnection = {
   readonly client: RenewableClient;
@@ -106,7 +107,6 @@ async function describeModel(
 /** Asks for the model's readiness by a real gRPC call at intervals: a server can be live while its model is unloaded. */
 export function watchEngine(engine: EngineConnection, health: Health, wedge: WedgeActions): { stop(): void } {
   const { client, contract } = engine;
-  let running = false;
   let stopped = false;
   const look = async () => {
     try {
@@ -117,19 +117,11 @@ export function watchEngine(engine: EngineConnection, health: Health, wedge: Wed
     }
     if (!stopped && engine.channel.suspect(systemClock.monotonicMs())) await healChannel(engine, wedge);
   };
-  const timer = setInterval(async () => {
-    if (running) return;
-    running = true;
-    try {
-      await look();
-    } finally {
-      running = false;
-    }
-  }, WATCH_EVERY_MS).unref();
+  const looking = every(WATCH_EVERY_MS, look);
   return {
     stop: () => {
       stopped = true;
-      clearInterval(timer);
+      looking.stop();
     },
   };
 }

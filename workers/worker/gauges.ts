@@ -5,6 +5,7 @@ import type { Source } from '../../src/kafka/source.ts';
 import type { SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
+import { every } from './every.ts';
 import type { KafkaParts } from './kafka.ts';
 
 export type GaugeSources = {
@@ -29,10 +30,7 @@ export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSour
     metrics.shmSlots.set({ state: 'leased' }, leased);
     metrics.shmSlots.set({ state: 'quarantined' }, quarantined);
   });
-  let running = false;
   const readLag = async () => {
-    if (running) return;
-    running = true;
     try {
       const assigned = new Set(source.status().assigned.map(({ partition }) => partition));
       // A broker that has not let us in yet has nothing to say about partitions of ours.
@@ -46,10 +44,7 @@ export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSour
       }
     } catch (error) {
       log.debug('lag is not known', { code: asServingError(error).code });
-    } finally {
-      running = false;
     }
   };
-  const timer = setInterval(() => void readLag(), LAG_EVERY_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return every(LAG_EVERY_MS, readLag);
 }

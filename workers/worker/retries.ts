@@ -13,6 +13,7 @@ import type { RetryQueue } from '../../src/retry/retry-queue.ts';
 import { parseRedisUrl } from '../../src/sinks/redis/url.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
+import { every } from './every.ts';
 
 const COUNT_EVERY_MS = 5_000;
 /** The reader of messages has a consumer to send away. */
@@ -49,7 +50,7 @@ export async function openRetries(
     start: (run) => queue.start(run),
     counts: () => queue.counts(),
     close: async (signal) => {
-      clearInterval(counting);
+      counting?.stop();
       await queue.close(signal);
       await Promise.race([reader.close(), new Promise((resolve) => setTimeout(resolve, READER_CLOSE_MS).unref())]);
     },
@@ -71,7 +72,7 @@ export function collectionOf(sink: SinkConfig): string {
 }
 
 /** A queue that cannot be counted shows no series, rather than the last numbers. */
-function watchCounts(queue: RetryQueue, metrics: Metrics): NodeJS.Timeout {
+function watchCounts(queue: RetryQueue, metrics: Metrics): { stop(): void } {
   const read = async () => {
     const counts = await queue.counts();
     metrics.retries.clear();
@@ -80,5 +81,5 @@ function watchCounts(queue: RetryQueue, metrics: Metrics): NodeJS.Timeout {
     metrics.retries.set({ state: 'waiting' }, counts.waiting);
     metrics.retries.set({ state: 'active' }, counts.active);
   };
-  return setInterval(() => void read(), COUNT_EVERY_MS).unref();
+  return every(COUNT_EVERY_MS, read);
 }

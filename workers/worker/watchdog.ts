@@ -17,6 +17,7 @@ import {
 import type { PipelineObserver } from '../../src/pipeline/observer.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
+import { every } from './every.ts';
 import type { KafkaParts } from './kafka.ts';
 
 const LOOK_EVERY_MS = 5_000;
@@ -118,21 +119,12 @@ export function startWatchdog(options: WatchdogOptions): { stop(): void } {
       onStalled(new ServingError('WORKER_STALLED', `${reason}; the process ends so that another takes over`));
     }
   };
-  let running = false;
   let stopped = false;
-  const timer = setInterval(async () => {
-    if (running) return;
-    running = true;
-    try {
-      await look();
-    } finally {
-      running = false;
-    }
-  }, LOOK_EVERY_MS).unref();
+  const looking = every(LOOK_EVERY_MS, look);
   return {
     stop: () => {
       stopped = true;
-      clearInterval(timer);
+      looking.stop();
     },
   };
 }

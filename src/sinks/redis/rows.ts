@@ -4,6 +4,7 @@
  * `vector` is the raw little-endian blob that a Redis vector index reads, of the index's element type. Fields that a row
  * does not have are left out, so that an empty text and no text stay different.
  */
+import { asBuffer } from '../../kserve/bytes.ts';
 import type { VectorContract, VectorDtype } from '../../kserve/contract.ts';
 import { encodeFp16 } from '../../kserve/fp16.ts';
 import type { JsonObject } from '../../records/chunk.ts';
@@ -104,10 +105,6 @@ function recode(bytes: Uint8Array, from: VectorDtype, to: VectorDtype): Uint8Arr
   const target = new DataView(new ArrayBuffer(values.length * 4));
   for (const [index, value] of values.entries()) target.setFloat32(index * 4, value, true);
   return new Uint8Array(target.buffer);
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function parseMetadata(text: string | undefined): JsonObject | undefined {
