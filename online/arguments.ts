@@ -6,6 +6,17 @@ export function checkQuery(query: unknown, name: string): void {
   if (typeof query !== 'string') throw invalid(`${name} must be a string, not ${shapeOf(query)}`);
 }
 
+/** For embedding: a blank text has no meaning. */
+export function checkQueries(queries: readonly unknown[]): void {
+  for (let index = 0; index < queries.length; index++) {
+    const query = queries[index];
+    if (typeof query === 'string' && query.trim() !== '') continue;
+    const name = `query ${index + 1} of ${queries.length}`;
+    checkQuery(query, name);
+    throw invalid(`${name} is blank: it has no meaning`);
+  }
+}
+
 export function checkCandidates(candidates: readonly Candidate[]): void {
   if (!Array.isArray(candidates)) throw invalid(`candidates must be an array, not ${shapeOf(candidates)}`);
   for (let index = 0; index < candidates.length; index++) {

@@ -8,7 +8,7 @@ import type { Clock } from '../src/clock.ts';
 import { asServingError, isServingError, ServingError } from '../src/errors.ts';
 import type { VectorContract } from '../src/kserve/contract.ts';
 import type { RerankerContract } from '../src/kserve/model-contract.ts';
-import { checkCandidates, checkQuery, checkTopK } from './arguments.ts';
+import { checkCandidates, checkQueries, checkQuery, checkTopK } from './arguments.ts';
 import { type Budget, budgetOf, type CallLimits } from './budget.ts';
 import { type DegradedReason, degradedReasonOf } from './degraded.ts';
 import { embedCall } from './embedder.ts';
@@ -91,11 +91,7 @@ export class Online {
     return this.#counted('embed', async () => {
       const texts = typeof queries === 'string' ? [queries] : queries;
       if (!Array.isArray(texts)) throw new ServingError('ARGUMENT_INVALID', 'embed takes a string or an array of them');
-      texts.forEach((text, index) => void checkQuery(text, `query ${index + 1} of ${texts.length}`));
-      const blank = texts.findIndex((text) => text.trim() === '');
-      if (blank !== -1) {
-        throw new ServingError('ARGUMENT_INVALID', `query ${blank + 1} of ${texts.length} is blank: it has no meaning`);
-      }
+      checkQueries(texts);
       const startedAtMs = clock.monotonicMs();
       const budget = budgetOf(options, embed.timeoutMs, clock);
       return embedTexts(this.#parts, texts, budget, startedAtMs, typeof queries === 'string');

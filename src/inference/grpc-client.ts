@@ -4,9 +4,17 @@
  * With several endpoints a call that finds no connection goes on to the next one within the same deadline; every other
  * error is the answer. Shared memory belongs to one server, so a pool that may stand for several refuses it.
  */
-import { create, type DescMessage, type DescMethodUnary, type MessageShape } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { isServingError, ServingError } from '../errors.ts';
+import { asBuffer } from '../kserve/bytes.ts';
 import {
   GRPCInferenceService,
   ModelConfigRequestSchema,
@@ -19,6 +27,7 @@ import {
   SystemSharedMemoryStatusRequestSchema,
   SystemSharedMemoryUnregisterRequestSchema,
 } from '../kserve/gen/grpc_service_pb.ts';
+import { readInferAnswer } from '../kserve/infer-answer.ts';
 import { encodeInferRequest } from '../kserve/infer-request.ts';
 import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
@@ -133,8 +142,9 @@ class GrpcInferenceClient implements InferenceClient {
       request.outputs.some(({ region }) => region !== undefined);
     if (usesRegion) this.#needOneServer();
     if (this.#streams !== undefined && !usesRegion) return this.#streams.infer(request, options);
-    const response = await this.#call(methods.modelInfer, 'infer', encodeInferRequest(request), options);
-    return decodeInferResponse(response, request);
+    const { name } = methods.modelInfer;
+    const answer = await this.#callRaw(name, 'infer', encodeInferRequest(request), readInferAnswer, options);
+    return decodeInferResponse(answer, request);
   }
 
   async registerSharedMemory(region: SharedMemoryRegion, options: CallOptions): Promise<void> {
@@ -177,19 +187,28 @@ class GrpcInferenceClient implements InferenceClient {
     this.#pool.close();
   }
 
-  async #call<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
+  #call<I extends DescMessage, O extends DescMessage>(
+    { name, input, output }: DescMethodUnary<I, O>,
     kind: CallKind,
     request: MessageShape<I>,
     options: CallOptions,
   ): Promise<MessageShape<O>> {
+    const bytes = asBuffer(toBinary(input, request));
+    return this.#callRaw(name, kind, bytes, (answer) => fromBinary(output, answer), options);
+  }
+
+  async #callRaw<T>(
+    method: string,
+    kind: CallKind,
+    bytes: Buffer,
+    read: (answer: Buffer) => T,
+    options: CallOptions,
+  ): Promise<T> {
     const deadlineMs = deadlineOf(options, Date.now());
     const metadata = withTraceparent(this.#metadata, options.traceparent);
-    const call = { method, kind, request, metadata, deadlineMs, signal: options.signal };
-    return acrossConnections(
-      this.#pool,
-      { method: method.name, guarded: kind === 'infer', signal: options.signal },
-      (connection) => callOnce(connection, call),
+    const call = { method, kind, bytes, read, metadata, deadlineMs, signal: options.signal };
+    return acrossConnections(this.#pool, { method, guarded: kind === 'infer', signal: options.signal }, (connection) =>
+      callOnce(connection, call),
     );
   }
 

@@ -5,30 +5,33 @@
  * our own, and a stream that owes an overdue answer takes no more requests (`retired`): what is not overdue may still be
  * answered on it, then it is cancelled, and with it whatever the server still works on for it.
  */
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type ClientDuplexStream, type Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
-import { asBuffer } from '../kserve/bytes.ts';
-import {
-  GRPCInferenceService,
-  type ModelInferRequest,
-  type ModelInferResponse,
-  type ModelStreamInferResponse,
-} from '../kserve/gen/grpc_service_pb.ts';
+import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
+import { type InferAnswer, readStreamAnswer, type StreamAnswer } from '../kserve/infer-answer.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { fromGrpcError, fromStreamError } from './grpc-errors.ts';
+import { pathOf } from './unary-call.ts';
 
-const method = GRPCInferenceService.method.modelStreamInfer;
+const { name: METHOD } = GRPCInferenceService.method.modelStreamInfer;
+const asTheyAre = (bytes: Buffer) => bytes;
 
 type Waiting = {
-  readonly resolve: (response: ModelInferResponse) => void;
+  readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: ServingError) => void;
-  readonly stopTimer: () => void;
+  readonly deadlineMs: number;
+  readonly stopListening: () => void;
 };
 
+const NOTHING = () => {};
+/** Node cuts a timer's delay to whole milliseconds, so it may come this much before its time. */
+const TIMER_STEP_MS = 1;
+
 export type StreamRequest = {
-  /** Its id is unique on this stream. */
-  readonly message: ModelInferRequest;
+  /** Unique on this stream, and in the message. */
+  readonly id: string;
+  /** The message. */
+  readonly bytes: Buffer;
   /** Milliseconds on the clock of `performance.now()`. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
@@ -36,9 +39,11 @@ export type StreamRequest = {
 
 export class InferStream {
   readonly #connection: Connection;
-  readonly #stream: ClientDuplexStream<ModelInferRequest, ModelStreamInferResponse>;
+  readonly #stream: ClientDuplexStream<Buffer, StreamAnswer>;
   readonly #onEnd: (stream: InferStream, error: ServingError | undefined) => void;
   readonly #waiting = new Map<string, Waiting>();
+  #timer: NodeJS.Timeout | undefined;
+  #timerAtMs = Number.POSITIVE_INFINITY;
   #retired = false;
   #ended = false;
 
@@ -50,14 +55,8 @@ export class InferStream {
   ) {
     this.#connection = connection;
     this.#onEnd = onEnd;
-    this.#stream = connection.client.makeBidiStreamRequest(
-      `/${method.parent.typeName}/${method.name}`,
-      (message: ModelInferRequest) => asBuffer(toBinary(method.input, message)),
-      (bytes: Buffer) => fromBinary(method.output, bytes),
-      metadata,
-      {},
-    );
-    this.#stream.on('data', (answer: ModelStreamInferResponse) => this.#onAnswer(answer));
+    this.#stream = connection.client.makeBidiStreamRequest(pathOf(METHOD), asTheyAre, readStreamAnswer, metadata, {});
+    this.#stream.on('data', (answer: StreamAnswer) => this.#onAnswer(answer));
     this.#stream.on('error', (error: ServiceError) => this.#end(error));
     this.#stream.on('end', () => this.#end(undefined));
   }
@@ -68,45 +67,62 @@ export class InferStream {
   }
 
   /** Ends by its deadline, whatever the server does. Rejects with a ServingError. */
-  infer({ message, deadlineMs, signal }: StreamRequest): Promise<ModelInferResponse> {
+  infer({ id, bytes, deadlineMs, signal }: StreamRequest): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
-      const { id } = message;
-      const onAbort = () => this.#giveUp(id, cancelled(signal));
-      // Not at once: a process that was busy finds its timer due before it has read what has long arrived.
-      const onDue = () => void setImmediate(() => this.#onOverdue(id));
-      const timer = setTimeout(onDue, Math.max(0, deadlineMs - performance.now()));
-      signal?.addEventListener('abort', onAbort, { once: true });
-      const stopTimer = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      this.#waiting.set(id, { resolve, reject, stopTimer });
-      this.#stream.write(message);
+      this.#waiting.set(id, { resolve, reject, deadlineMs, stopListening: this.#listen(id, signal) });
+      if (deadlineMs < this.#timerAtMs) this.#wakeAt(deadlineMs);
+      this.#stream.write(bytes);
     });
   }
 
   /** Ends now. Whoever waits is told that the client is closed. */
   close(): void {
-    const error = new ServingError('INFERENCE_UNAVAILABLE', `${method.name}: the client is closed`);
+    const error = new ServingError('INFERENCE_UNAVAILABLE', `${METHOD}: the client is closed`);
     this.#finish(error, error);
     this.#stream.cancel();
   }
 
-  #onAnswer({ errorMessage, inferResponse }: ModelStreamInferResponse): void {
-    const id = inferResponse?.id ?? '';
-    const waiting = this.#take(id);
+  #onAnswer({ error, answer }: StreamAnswer): void {
+    const waiting = this.#take(answer.id);
     // Of a caller that gave up, or of nobody: an error without an id is not ours to place.
     if (waiting === undefined) return;
-    if (errorMessage !== '') waiting.reject(fromStreamError(errorMessage, this.#connection.endpoint.name));
-    else waiting.resolve(inferResponse!);
+    if (error !== '') waiting.reject(fromStreamError(error, this.#connection.endpoint.name));
+    else waiting.resolve(answer);
     this.#cancelIfDone();
   }
 
+  #listen(id: string, signal: AbortSignal | undefined): () => void {
+    if (signal === undefined) return NOTHING;
+    const onAbort = () => this.#giveUp(id, cancelled(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    return () => signal.removeEventListener('abort', onAbort);
+  }
+
+  /** One timer for all deadlines: to set and clear one a request costs more than all else here. The stream keeps the process alive, not this. */
+  #wakeAt(atMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timerAtMs = atMs;
+    // Not at once: a process that was busy finds its timer due before it has read what has long arrived.
+    const onDue = () => void setImmediate(() => this.#onDue());
+    this.#timer = setTimeout(onDue, Math.max(0, atMs - performance.now())).unref();
+  }
+
+  #onDue(): void {
+    if (this.#ended) return;
+    this.#timerAtMs = Number.POSITIVE_INFINITY;
+    const dueMs = performance.now() + TIMER_STEP_MS;
+    let next = Number.POSITIVE_INFINITY;
+    for (const [id, { deadlineMs }] of [...this.#waiting]) {
+      if (deadlineMs > dueMs) next = Math.min(next, deadlineMs);
+      else this.#onOverdue(id);
+    }
+    if (next < this.#timerAtMs && !this.#ended) this.#wakeAt(next);
+  }
+
   #onOverdue(id: string): void {
-    if (!this.#waiting.has(id)) return;
     this.#retired = true;
     const where = this.#connection.endpoint.name;
-    this.#giveUp(id, new ServingError('INFERENCE_DEADLINE', `${method.name} at ${where}: no answer in time`));
+    this.#giveUp(id, new ServingError('INFERENCE_DEADLINE', `${METHOD} at ${where}: no answer in time`));
   }
 
   #giveUp(id: string, error: ServingError): void {
@@ -120,7 +136,7 @@ export class InferStream {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return undefined;
     this.#waiting.delete(id);
-    waiting.stopTimer();
+    waiting.stopListening();
     return waiting;
   }
 
@@ -136,7 +152,7 @@ export class InferStream {
       error ?? Object.assign(new Error('the server ended the stream'), { code: status.UNAVAILABLE, details: '' });
     const known = fromGrpcError(cause as ServiceError, {
       kind: 'infer',
-      method: method.name,
+      method: METHOD,
       endpoint: this.#connection.endpoint.name,
       aborted: false,
     });
@@ -146,6 +162,7 @@ export class InferStream {
   #finish(forWaiting: ServingError | undefined, forOwner: ServingError | undefined): void {
     if (this.#ended) return;
     this.#ended = true;
+    clearTimeout(this.#timer);
     for (const id of [...this.#waiting.keys()]) {
       if (forWaiting !== undefined) this.#take(id)?.reject(forWaiting);
     }
@@ -153,8 +170,8 @@ export class InferStream {
   }
 }
 
-function cancelled(signal: AbortSignal | undefined): ServingError {
-  return new ServingError('INFERENCE_CANCELLED', `${method.name} was cancelled by its caller`, {
-    cause: signal?.reason,
+function cancelled(signal: AbortSignal): ServingError {
+  return new ServingError('INFERENCE_CANCELLED', `${METHOD} was cancelled by its caller`, {
+    cause: signal.reason,
   });
 }

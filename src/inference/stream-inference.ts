@@ -5,7 +5,8 @@
  */
 import type { Metadata } from '@grpc/grpc-js';
 import { isServingError } from '../errors.ts';
-import { GRPCInferenceService, type ModelInferResponse } from '../kserve/gen/grpc_service_pb.ts';
+import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
+import { type InferAnswer, readInferAnswer } from '../kserve/infer-answer.ts';
 import { encodeInferRequest } from '../kserve/infer-request.ts';
 import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
@@ -33,30 +34,24 @@ export class StreamInference {
   async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
     const deadlineMs = deadlineOf(options, performance.now());
     const { signal, traceparent } = options;
-    const own = {
-      ...request,
-      id: String(++this.#lastId),
-      // A stream has one set of metadata for all its requests.
-      ...(traceparent === undefined ? {} : { parameters: { ...request.parameters, traceparent } }),
-    };
-    const message = encodeInferRequest(own);
-    const response = await acrossConnections(
+    const id = String(++this.#lastId);
+    // A stream has one set of metadata for all its requests.
+    const traced =
+      traceparent === undefined ? request : { ...request, parameters: { ...request.parameters, traceparent } };
+    const stream: StreamRequest = { id, bytes: encodeInferRequest(traced, id), deadlineMs, signal };
+    const answer = await acrossConnections(
       this.#pool,
       { method: modelStreamInfer.name, guarded: true, signal },
-      (connection) => this.#ask(connection, { message, deadlineMs, signal }, traceparent),
+      (connection) => this.#ask(connection, stream, traceparent),
     );
-    return { ...decodeInferResponse(response, own), id: request.id ?? '' };
+    return decodeInferResponse(answer, request, id);
   }
 
   close(): void {
     for (const lane of this.#lanes.values()) lane.close();
   }
 
-  async #ask(
-    connection: Connection,
-    request: StreamRequest,
-    traceparent: string | undefined,
-  ): Promise<ModelInferResponse> {
+  async #ask(connection: Connection, request: StreamRequest, traceparent: string | undefined): Promise<InferAnswer> {
     const lane = this.#lanes.get(connection)!;
     if (lane.isOffered(performance.now())) {
       try {
@@ -66,9 +61,10 @@ export class StreamInference {
       }
     }
     return callOnce(connection, {
-      method: modelInfer,
+      method: modelInfer.name,
       kind: 'infer',
-      request: request.message,
+      bytes: request.bytes,
+      read: readInferAnswer,
       metadata: withTraceparent(this.#metadata, traceparent),
       deadlineMs: Date.now() + request.deadlineMs - performance.now(),
       signal: request.signal,

@@ -5,7 +5,7 @@
  */
 import type { Metadata } from '@grpc/grpc-js';
 import { isServingError, ServingError } from '../errors.ts';
-import type { ModelInferResponse } from '../kserve/gen/grpc_service_pb.ts';
+import type { InferAnswer } from '../kserve/infer-answer.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { InferStream, type StreamRequest } from './infer-stream.ts';
 
@@ -30,7 +30,7 @@ export class StreamLane {
   }
 
   /** Rejects with INFERENCE_UNSUPPORTED when the other side takes no streams; nothing was computed then. */
-  infer(request: StreamRequest): Promise<ModelInferResponse> {
+  infer(request: StreamRequest): Promise<InferAnswer> {
     if (this.#closed) return Promise.reject(new ServingError('INFERENCE_UNAVAILABLE', 'the client is closed'));
     return this.#open().infer(request);
   }

@@ -1,13 +1,12 @@
 /**
  * One unary call over one connection: deadline, cancellation, and errors as ServingError.
  *
- * The message travels as protobuf-es bytes through grpc-js' raw interface. The deadline holds whatever the peer does:
+ * Messages go through grpc-js as bytes. The deadline holds whatever the peer does:
  * grpc-js ends the call by its own timer.
  */
-import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Metadata, ServiceError } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
-import { asBuffer } from '../kserve/bytes.ts';
+import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
 import type { CallOptions } from './client.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { type CallKind, fromGrpcError } from './grpc-errors.ts';
@@ -36,37 +35,46 @@ export function withTraceparent(metadata: Metadata, traceparent: string | undefi
   return own;
 }
 
-export type UnaryCall<I extends DescMessage, O extends DescMessage> = {
-  readonly method: DescMethodUnary<I, O>;
+export type UnaryCall<T> = {
+  /** Name of the method. */
+  readonly method: string;
   readonly kind: CallKind;
-  readonly request: MessageShape<I>;
+  /** The message. */
+  readonly bytes: Buffer;
+  readonly read: (answer: Buffer) => T;
   readonly metadata: Metadata;
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
 };
 
-export function callOnce<I extends DescMessage, O extends DescMessage>(
+const asTheyAre = (bytes: Buffer) => bytes;
+
+export function callOnce<T>(
   { client, endpoint }: Connection,
-  { method, kind, request, metadata, deadlineMs, signal }: UnaryCall<I, O>,
-): Promise<MessageShape<O>> {
+  { method, kind, bytes, read, metadata, deadlineMs, signal }: UnaryCall<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const call = client.makeUnaryRequest(
-      `/${method.parent.typeName}/${method.name}`,
-      (message: MessageShape<I>) => asBuffer(toBinary(method.input, message)),
-      (bytes: Buffer) => fromBinary(method.output, bytes),
-      request,
+      pathOf(method),
+      asTheyAre,
+      read,
+      bytes,
       metadata,
       { deadline: deadlineMs },
-      (error: ServiceError | null, response?: MessageShape<O>) => {
+      (error: ServiceError | null, answer?: T) => {
         signal?.removeEventListener('abort', cancel);
-        if (error === null) resolve(response!);
+        if (error === null) resolve(answer!);
         else {
           const aborted = signal?.aborted === true;
-          reject(fromGrpcError(error, { kind, method: method.name, endpoint: endpoint.name, aborted }));
+          reject(fromGrpcError(error, { kind, method, endpoint: endpoint.name, aborted }));
         }
       },
     );
     const cancel = () => call.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
   });
+}
+
+export function pathOf(method: string): string {
+  return `/${GRPCInferenceService.typeName}/${method}`;
 }

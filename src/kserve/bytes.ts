@@ -52,20 +52,34 @@ export type TensorFault = Extract<ErrorCode, 'INFERENCE_RESPONSE_INVALID' | 'ARG
 /** Views of the elements. `count`, where given, must be met exactly; so must the end of the tensor. */
 export function decodeElements(bytes: Uint8Array, fault: TensorFault, count?: number): Uint8Array[] {
   const elements: Uint8Array[] = [];
-  let offset = 0;
-  while (offset < bytes.length) {
+  walk(bytes, fault, count, (start, end) => elements.push(bytes.subarray(start, end)));
+  return elements;
+}
+
+/** The checks of `decodeElements` alone. */
+export function checkElements(bytes: Uint8Array, fault: TensorFault, count: number): void {
+  walk(bytes, fault, count, () => {});
+}
+
+function walk(
+  bytes: Uint8Array,
+  fault: TensorFault,
+  count: number | undefined,
+  take: (start: number, end: number) => void,
+): void {
+  let found = 0;
+  for (let offset = 0; offset < bytes.length; found++) {
     const start = offset + PREFIX_BYTES;
     const end = start <= bytes.length ? start + lengthAt(bytes, offset) : Number.POSITIVE_INFINITY;
-    if (end > bytes.length) throw cutShort(bytes, offset, elements.length, fault);
-    elements.push(bytes.subarray(start, end));
+    if (end > bytes.length) throw cutShort(bytes, offset, found, fault);
+    take(start, end);
     offset = end;
   }
-  if (count !== undefined && elements.length !== count) {
-    throw new ServingError(fault, `BYTES tensor holds ${elements.length} elements where its shape says ${count}`, {
-      details: { elements: elements.length, expected: count, byteSize: bytes.length },
+  if (count !== undefined && found !== count) {
+    throw new ServingError(fault, `BYTES tensor holds ${found} elements where its shape says ${count}`, {
+      details: { elements: found, expected: count, byteSize: bytes.length },
     });
   }
-  return elements;
 }
 
 /** Text of one element; bytes that are no UTF-8 read as U+FFFD. */

@@ -1,120 +1,99 @@
 /**
- * InferRequest to and from its protobuf message.
+ * InferRequest as the bytes of its protobuf message (ModelInferRequest of proto/grpc_service.proto).
  *
  * A tensor in shared memory has no entry in `raw_input_contents`: that list holds the inline tensors only, in order.
- * Sizes are checked on both ways, so that a wrong tensor fails here and not as a fault of the model.
+ * Sizes are checked, so that a wrong tensor fails here and not as a fault of the model. Written by hand, because this is
+ * the greatest part of what a query costs its client: see docs/decisions/online.md.
  */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { ServingError } from '../errors.ts';
-import { type Datatype, isDatatype } from './datatype.ts';
-import {
-  type InferParameter,
-  InferParameterSchema,
-  type ModelInferRequest,
-  type ModelInferRequest_InferInputTensor,
-  type ModelInferRequest_InferInputTensorSchema,
-  ModelInferRequestSchema,
-} from './gen/grpc_service_pb.ts';
-import type { InferRequest, InputTensor, OutputRequest, TensorData } from './tensor.ts';
-import {
-  checkByteSize,
-  checkRawSize,
-  fromInt64Shape,
-  hasRegion,
-  readRegion,
-  regionParameters,
-  toInt64Shape,
-} from './tensor-layout.ts';
-import { typedToRaw } from './typed-contents.ts';
+import type { InferRequest, InputTensor, OutputRequest, RegionRange } from './tensor.ts';
+import { checkByteSize, checkRawSize, REGION_PARAMETERS } from './tensor-layout.ts';
+import { varintLength, WireWriter } from './wire-writer.ts';
 
-/** Throws ARGUMENT_INVALID when a tensor's size is not what its datatype and shape say. */
-export function encodeInferRequest(request: InferRequest): ModelInferRequest {
-  const rawInputContents: Uint8Array[] = [];
-  const inputs = request.inputs.map((input): MessageInitShape<typeof ModelInferRequest_InferInputTensorSchema> => {
-    const { name, datatype, shape, data } = checked(input);
-    const tensor = { name, datatype, shape: toInt64Shape(shape) };
-    if (data.kind === 'region') return { ...tensor, parameters: regionParameters(data.range) };
-    rawInputContents.push(data.bytes);
-    return tensor;
-  });
-  return create(ModelInferRequestSchema, {
-    modelName: request.modelName,
-    modelVersion: request.modelVersion ?? '',
-    id: request.id ?? '',
-    inputs,
-    outputs: request.outputs.map(({ name, region }) =>
-      region === undefined ? { name } : { name, parameters: regionParameters(region) },
-    ),
-    rawInputContents,
-    ...(request.parameters === undefined ? {} : { parameters: stringParameters(request.parameters) }),
-  });
-}
+const REQUEST = { modelName: 1, modelVersion: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, rawInputContents: 7 };
+const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4 };
+const OUTPUT = { name: 1, parameters: 2 };
+const MAP_ENTRY = { key: 1, value: 2 };
+const PARAMETER = { int64: 2, string: 3 };
 
-/** What a server reads. Typed contents become raw bytes. Throws ARGUMENT_INVALID that names the tensor. */
-export function decodeInferRequest(message: ModelInferRequest): InferRequest {
-  const inline = message.inputs.filter((input) => !hasRegion(input.parameters));
-  const raw = message.rawInputContents;
-  if (raw.length > 0 && raw.length !== inline.length) {
-    throw new ServingError(
-      'ARGUMENT_INVALID',
-      `raw_input_contents has ${raw.length} entries for ${inline.length} inputs that are not in shared memory`,
-    );
+// One for all: a message is written in one go.
+const head = new WireWriter();
+
+/** @param id instead of the request's own. Throws ARGUMENT_INVALID when a tensor's size is not what its datatype and shape say. */
+export function encodeInferRequest(request: InferRequest, id: string | undefined = request.id): Buffer {
+  const { modelName, modelVersion, parameters, inputs, outputs } = request;
+  head.restart();
+  head.stringField(REQUEST.modelName, modelName);
+  if (modelVersion) head.stringField(REQUEST.modelVersion, modelVersion);
+  if (id) head.stringField(REQUEST.id, id);
+  if (parameters !== undefined) {
+    for (const [name, value] of Object.entries(parameters)) writeText(REQUEST.parameters, name, value);
   }
-  let next = 0;
-  const inputs = message.inputs.map((input): InputTensor => {
-    const { name } = input;
-    const datatype = datatypeOf(input);
-    const shape = fromInt64Shape(input.shape);
-    const range = readRegion(name, input.parameters, 'ARGUMENT_INVALID');
-    const data: TensorData =
-      range !== undefined
-        ? { kind: 'region', range }
-        : { kind: 'inline', bytes: inlineBytes(input, datatype, shape, raw[next++]) };
-    return checked({ name, datatype, shape, data });
-  });
-  return {
-    modelName: message.modelName,
-    ...(message.modelVersion === '' ? {} : { modelVersion: message.modelVersion }),
-    ...(message.id === '' ? {} : { id: message.id }),
-    inputs,
-    outputs: message.outputs.map(({ name, parameters }): OutputRequest => {
-      const region = readRegion(name, parameters, 'ARGUMENT_INVALID');
-      return region === undefined ? { name } : { name, region };
-    }),
-  };
+  let rawSize = 0;
+  for (const tensor of inputs) {
+    check(tensor);
+    writeInput(tensor);
+    if (tensor.data.kind === 'inline') rawSize += 1 + varintLength(tensor.data.bytes.length) + tensor.data.bytes.length;
+  }
+  for (const output of outputs) writeOutput(output);
+  return withRawContents(inputs, rawSize);
 }
 
-function stringParameters(parameters: Readonly<Record<string, string>>): Record<string, InferParameter> {
-  return Object.fromEntries(
-    Object.entries(parameters).map(([name, value]) => [
-      name,
-      create(InferParameterSchema, { parameterChoice: { case: 'stringParam', value } }),
-    ]),
-  );
+function withRawContents(inputs: readonly InputTensor[], rawSize: number): Buffer {
+  const message = Buffer.allocUnsafe(head.length + rawSize);
+  let at = head.copyTo(message, 0);
+  for (const { data } of inputs) {
+    if (data.kind !== 'inline') continue;
+    head.restart();
+    head.bytesHead(REQUEST.rawInputContents, data.bytes.length);
+    at = head.copyTo(message, at);
+    message.set(data.bytes, at);
+    at += data.bytes.length;
+  }
+  return message;
 }
 
-function checked(input: InputTensor): InputTensor {
-  const { name, datatype, shape, data } = input;
+function writeInput({ name, datatype, shape, data }: InputTensor): void {
+  const start = head.open(REQUEST.inputs);
+  head.stringField(INPUT.name, name);
+  head.stringField(INPUT.datatype, datatype);
+  head.packedField(INPUT.shape, shape);
+  if (data.kind === 'region') writeRegion(INPUT.parameters, data.range);
+  head.close(start);
+}
+
+function writeOutput({ name, region }: OutputRequest): void {
+  const start = head.open(REQUEST.outputs);
+  head.stringField(OUTPUT.name, name);
+  if (region !== undefined) writeRegion(OUTPUT.parameters, region);
+  head.close(start);
+}
+
+function writeRegion(field: number, { region, offset, byteSize }: RegionRange): void {
+  const { name, size, start } = REGION_PARAMETERS;
+  writeText(field, name, region);
+  writeWhole(field, size, byteSize);
+  if (offset !== 0) writeWhole(field, start, offset);
+}
+
+function writeText(field: number, name: string, value: string): void {
+  const entry = head.open(field);
+  head.stringField(MAP_ENTRY.key, name);
+  const start = head.open(MAP_ENTRY.value);
+  head.stringField(PARAMETER.string, value);
+  head.close(start);
+  head.close(entry);
+}
+
+function writeWhole(field: number, name: string, value: number): void {
+  const entry = head.open(field);
+  head.stringField(MAP_ENTRY.key, name);
+  const start = head.open(MAP_ENTRY.value);
+  head.varintField(PARAMETER.int64, value);
+  head.close(start);
+  head.close(entry);
+}
+
+function check({ name, datatype, shape, data }: InputTensor): void {
   if (data.kind === 'inline') checkRawSize(name, datatype, shape, data.bytes, 'ARGUMENT_INVALID');
   else checkByteSize(name, datatype, shape, data.range.byteSize, 'ARGUMENT_INVALID');
-  return input;
-}
-
-function datatypeOf({ name, datatype }: ModelInferRequest_InferInputTensor): Datatype {
-  if (isDatatype(datatype)) return datatype;
-  throw new ServingError('ARGUMENT_INVALID', `input ${name} has an unknown datatype (${datatype.length} characters)`);
-}
-
-function inlineBytes(
-  input: ModelInferRequest_InferInputTensor,
-  datatype: Datatype,
-  shape: readonly number[],
-  raw: Uint8Array | undefined,
-): Uint8Array {
-  if (raw !== undefined && input.contents === undefined) return raw;
-  if (raw === undefined && input.contents !== undefined) {
-    return typedToRaw(input.name, datatype, shape, input.contents, 'ARGUMENT_INVALID');
-  }
-  const what = raw === undefined ? 'has neither raw nor typed contents' : 'has raw and typed contents at once';
-  throw new ServingError('ARGUMENT_INVALID', `input ${input.name} ${what}`);
 }

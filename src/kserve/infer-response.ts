@@ -1,5 +1,5 @@
 /**
- * InferResponse to and from its protobuf message.
+ * InferResponse from what a server answered, and to its protobuf message.
  *
  * Outputs are found by name: servers may answer in another order, or with outputs nobody asked for. How an answer says
  * that an output lies in shared memory differs: Triton gives it an empty entry in `raw_output_contents` and no parameters,
@@ -10,16 +10,15 @@ import { ServingError } from '../errors.ts';
 import { type Datatype, isDatatype } from './datatype.ts';
 import {
   type ModelInferResponse,
-  type ModelInferResponse_InferOutputTensor,
   type ModelInferResponse_InferOutputTensorSchema,
   ModelInferResponseSchema,
 } from './gen/grpc_service_pb.ts';
+import type { AnsweredOutput, InferAnswer } from './infer-answer.ts';
 import type { InferRequest, InferResponse, OutputRequest, OutputTensor, RegionRange } from './tensor.ts';
 import {
   checkByteSize,
   checkRawSize,
   fixedByteSize,
-  fromInt64Shape,
   hasRegion,
   readRegion,
   regionParameters,
@@ -48,16 +47,20 @@ export function encodeInferResponse(response: InferResponse): ModelInferResponse
 }
 
 /**
- * Reads the answer to `request`: its outputs in the order asked for, or all of them when none was named. Bytes are views
+ * Reads the answer to `request`, sent with `id`: its outputs in the order asked for, or all of them when none was named. Bytes are views
  * into the message. Throws INFERENCE_RESPONSE_INVALID for a missing output, a row count other than the request's, a size
  * that is not datatype × shape, a region that was not asked for, or an answer to another request.
  */
-export function decodeInferResponse(message: ModelInferResponse, request: InferRequest): InferResponse {
-  if (request.id !== undefined && message.id !== '' && message.id !== request.id) {
-    throw invalid(request, `answers another request (ids of ${message.id.length} and ${request.id.length} characters)`);
+export function decodeInferResponse(
+  message: InferAnswer,
+  request: InferRequest,
+  id: string | undefined = request.id,
+): InferResponse {
+  if (id !== undefined && message.id !== '' && message.id !== id) {
+    throw invalid(request, `answers another request (ids of ${message.id.length} and ${id.length} characters)`);
   }
   const raw = rawByName(message, request);
-  const found = new Map<string, ModelInferResponse_InferOutputTensor>();
+  const found = new Map<string, AnsweredOutput>();
   for (const output of message.outputs) {
     if (found.has(output.name)) throw invalid(request, `holds output ${output.name} twice`);
     found.set(output.name, output);
@@ -67,7 +70,8 @@ export function decodeInferResponse(message: ModelInferResponse, request: InferR
   return {
     modelName: message.modelName,
     modelVersion: message.modelVersion,
-    id: message.id,
+    // The id of a stream's request is ours, and nothing to its caller.
+    id: request.id ?? (id === undefined ? message.id : ''),
     outputs: wanted.map((want) => {
       const output = found.get(want.name);
       if (output === undefined) {
@@ -79,7 +83,7 @@ export function decodeInferResponse(message: ModelInferResponse, request: InferR
 }
 
 /** Raw bytes of each output that has an entry. An empty map means that the server answered with typed contents. */
-function rawByName(message: ModelInferResponse, request: InferRequest): Map<string, Uint8Array> {
+function rawByName(message: InferAnswer, request: InferRequest): Map<string, Uint8Array> {
   const raw = message.rawOutputContents;
   if (raw.length === 0) return new Map();
   const offered = new Set(request.outputs.filter(({ region }) => region !== undefined).map(({ name }) => name));
@@ -92,14 +96,13 @@ function rawByName(message: ModelInferResponse, request: InferRequest): Map<stri
 }
 
 function decodeOutput(
-  output: ModelInferResponse_InferOutputTensor,
+  output: AnsweredOutput,
   want: OutputRequest,
   raw: Uint8Array | undefined,
   request: InferRequest,
 ): OutputTensor {
-  const { name, datatype } = output;
+  const { name, datatype, shape } = output;
   if (!isDatatype(datatype)) throw invalid(request, `has output ${name} of an unknown datatype`);
-  const shape = fromInt64Shape(output.shape);
   checkRows(name, shape, request);
   const written = writtenRange(output, datatype, shape, want.region, raw, request);
   if (written !== undefined) return { name, datatype, shape, data: { kind: 'region', range: written } };
@@ -108,7 +111,7 @@ function decodeOutput(
 
 /** Where the server wrote the output, or undefined for one inside the message, even though a region was offered. */
 function writtenRange(
-  output: ModelInferResponse_InferOutputTensor,
+  output: AnsweredOutput,
   datatype: Datatype,
   shape: readonly number[],
   offered: RegionRange | undefined,
@@ -135,7 +138,7 @@ function writtenRange(
 }
 
 function inlineBytes(
-  output: ModelInferResponse_InferOutputTensor,
+  output: AnsweredOutput,
   datatype: Datatype,
   shape: readonly number[],
   raw: Uint8Array | undefined,

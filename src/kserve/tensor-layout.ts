@@ -5,14 +5,18 @@
 import { create } from '@bufbuild/protobuf';
 import { ServingError } from '../errors.ts';
 import type { TensorFault } from './bytes.ts';
-import { decodeElements } from './bytes.ts';
+import { checkElements } from './bytes.ts';
 import { type Datatype, elementBytes } from './datatype.ts';
 import { type InferParameter, InferParameterSchema } from './gen/grpc_service_pb.ts';
 import type { RegionRange } from './tensor.ts';
 
-const REGION = 'shared_memory_region';
-const BYTE_SIZE = 'shared_memory_byte_size';
-const OFFSET = 'shared_memory_offset';
+/** Names of the parameters that put a tensor into shared memory. */
+export const REGION_PARAMETERS = {
+  name: 'shared_memory_region',
+  size: 'shared_memory_byte_size',
+  start: 'shared_memory_offset',
+} as const;
+const { name: REGION, size: BYTE_SIZE, start: OFFSET } = REGION_PARAMETERS;
 
 /** Product of the dimensions; every one must be a whole number ≥ 0. */
 export function elementCount(name: string, shape: readonly number[], fault: TensorFault): number {
@@ -37,7 +41,7 @@ export function checkRawSize(
   bytes: Uint8Array,
   fault: TensorFault,
 ): void {
-  if (datatype === 'BYTES') decodeElements(bytes, fault, elementCount(name, shape, fault));
+  if (datatype === 'BYTES') checkElements(bytes, fault, elementCount(name, shape, fault));
   else checkByteSize(name, datatype, shape, bytes.length, fault);
 }
 

@@ -27,6 +27,9 @@ type State =
   | { readonly kind: 'open'; readonly untilMs: number; readonly round: number }
   | { readonly kind: 'half-open'; readonly round: number; probing: boolean };
 
+/** The states that let calls through. */
+type Admitting = Exclude<State, { kind: 'open' }>;
+
 /** `failed`: the other side was away, or gave no answer. `ignored`: says nothing about it, such as a call that its caller ended. */
 export type BreakerTicket = {
   succeeded(): void;
@@ -61,7 +64,7 @@ export class Breaker {
       if (state.probing) return undefined;
       state.probing = true;
     }
-    return this.#ticket(state);
+    return new Ticket(this, state);
   }
 
   /** Milliseconds until a call is worth trying; 0 when one is now. While a probe is out, as long as the breaker was open for. */
@@ -71,35 +74,24 @@ export class Breaker {
     return state.kind === 'half-open' && state.probing ? this.#policy.open.baseMs : 0;
   }
 
-  #ticket(state: Exclude<State, { kind: 'open' }>): BreakerTicket {
-    let ended = false;
-    const once = (end: () => void) => {
-      if (ended || this.#state !== state) return;
-      ended = true;
-      end();
-    };
-    return {
-      succeeded: () =>
-        once(() => {
-          if (state.kind === 'half-open') return this.#move(this.#closed());
-          state.failures = 0;
-          state.last?.add(false);
-        }),
-      failed: (nowMs, random) =>
-        once(() => {
-          if (state.kind === 'half-open') return this.#open(state.round + 1, nowMs, random);
-          if (state.failures === 0) state.firstFailureMs = nowMs;
-          state.failures += 1;
-          state.last?.add(true);
-          const { failuresToOpen, spanMs = 0 } = this.#policy;
-          const inARow = state.failures >= failuresToOpen && nowMs - state.firstFailureMs >= spanMs;
-          if (inARow || state.last?.tooMany === true) this.#open(1, nowMs, random);
-        }),
-      ignored: () =>
-        once(() => {
-          if (state.kind === 'half-open') state.probing = false;
-        }),
-    };
+  /** @internal Of a ticket of the state that is still there. */
+  settle(state: Admitting, end: 'succeeded' | 'failed' | 'ignored', nowMs: number, random: number): void {
+    if (this.#state !== state) return;
+    if (state.kind === 'half-open') {
+      if (end === 'succeeded') this.#move(this.#closed());
+      else if (end === 'failed') this.#open(state.round + 1, nowMs, random);
+      else state.probing = false;
+    } else if (end === 'succeeded') {
+      state.failures = 0;
+      state.last?.add(false);
+    } else if (end === 'failed') {
+      if (state.failures === 0) state.firstFailureMs = nowMs;
+      state.failures += 1;
+      state.last?.add(true);
+      const { failuresToOpen, spanMs = 0 } = this.#policy;
+      const inARow = state.failures >= failuresToOpen && nowMs - state.firstFailureMs >= spanMs;
+      if (inARow || state.last?.tooMany === true) this.#open(1, nowMs, random);
+    }
   }
 
   #closed(): State {
@@ -119,6 +111,35 @@ export class Breaker {
   #move(next: State): void {
     this.#state = next;
     this.#onChange(next.kind);
+  }
+}
+
+class Ticket implements BreakerTicket {
+  readonly #breaker: Breaker;
+  #state: Admitting | undefined;
+
+  constructor(breaker: Breaker, state: Admitting) {
+    this.#breaker = breaker;
+    this.#state = state;
+  }
+
+  succeeded(): void {
+    this.#settle('succeeded', 0, 0);
+  }
+
+  failed(nowMs: number, random: number): void {
+    this.#settle('failed', nowMs, random);
+  }
+
+  ignored(): void {
+    this.#settle('ignored', 0, 0);
+  }
+
+  /** Once. */
+  #settle(end: 'succeeded' | 'failed' | 'ignored', nowMs: number, random: number): void {
+    if (this.#state === undefined) return;
+    this.#breaker.settle(this.#state, end, nowMs, random);
+    this.#state = undefined;
   }
 }
 

@@ -1,8 +1,9 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { isServingError } from '../../../src/errors.ts';
 import { encodeAll } from '../../../src/kserve/bytes.ts';
-import { ModelInferResponseSchema } from '../../../src/kserve/gen/grpc_service_pb.ts';
+import { ModelInferResponseSchema, ModelStreamInferResponseSchema } from '../../../src/kserve/gen/grpc_service_pb.ts';
+import { readInferAnswer, readStreamAnswer } from '../../../src/kserve/infer-answer.ts';
 import { decodeInferResponse, encodeInferResponse } from '../../../src/kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../../../src/kserve/tensor.ts';
 
@@ -19,7 +20,7 @@ const inRegion: InferRequest = {
   outputs: [{ name: 'EMBEDDING', region: { region: 'rag-1', offset: 4096, byteSize: 64 } }],
 };
 const embedding = { name: 'EMBEDDING', datatype: 'FP16', shape: [2n, 2n] };
-const vectors = Buffer.from('003c00000000003c', 'hex');
+const vectors = Uint8Array.from(Buffer.from('003c00000000003c', 'hex'));
 const string = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
 const int64 = (value: bigint) => ({ parameterChoice: { case: 'int64Param' as const, value } });
 const written = (region: string, byteSize: bigint) => ({
@@ -27,7 +28,8 @@ const written = (region: string, byteSize: bigint) => ({
   parameters: { shared_memory_region: string(region), shared_memory_byte_size: int64(byteSize) },
 });
 
-const read = (answer: Answer, asked = request) => decodeInferResponse(create(ModelInferResponseSchema, answer), asked);
+const wireOf = (answer: Answer) => toBinary(ModelInferResponseSchema, create(ModelInferResponseSchema, answer));
+const read = (answer: Answer, asked = request) => decodeInferResponse(readInferAnswer(wireOf(answer)), asked);
 const refused = (message: RegExp) =>
   expect.toSatisfy(
     (error: unknown) => isServingError(error, 'INFERENCE_RESPONSE_INVALID') && message.test(error.message),
@@ -35,20 +37,17 @@ const refused = (message: RegExp) =>
 
 describe('reading an answer', () => {
   it('raw contents are views of the message', () => {
-    const wire = toBinary(
-      ModelInferResponseSchema,
-      create(ModelInferResponseSchema, { outputs: [embedding], rawOutputContents: [vectors] }),
-    );
-    const output = decodeInferResponse(fromBinary(ModelInferResponseSchema, wire), request).outputs[0]!;
+    const wire = wireOf({ outputs: [embedding], rawOutputContents: [vectors] });
+    const output = decodeInferResponse(readInferAnswer(wire), request).outputs[0]!;
     expect(output).toMatchObject({ name: 'EMBEDDING', datatype: 'FP16', shape: [2, 2] });
     const bytes = (output.data as { bytes: Uint8Array }).bytes;
-    expect(Buffer.from(bytes).toString('hex')).toBe(vectors.toString('hex'));
+    expect(Buffer.from(bytes).toString('hex')).toBe('003c00000000003c');
     expect(bytes.buffer).toBe(wire.buffer);
   });
 
   it('outputs are matched by name, whatever their order, and come as asked for', () => {
     const score = { name: 'SCORE', datatype: 'FP32', shape: [2n, 1n] };
-    const scores = Buffer.from(Float32Array.of(1, 2).buffer);
+    const scores = new Uint8Array(Float32Array.of(1, 2).buffer);
     const answer = { outputs: [score, embedding], rawOutputContents: [scores, vectors] };
     expect(read(answer).outputs.map(({ name, data }) => [name, data])).toEqual([
       ['EMBEDDING', { kind: 'inline', bytes: vectors }],
@@ -74,7 +73,7 @@ describe('reading an answer', () => {
 
   it('raw contents without entries for outputs in shared memory go to the inline outputs', () => {
     const score = { name: 'SCORE', datatype: 'FP32', shape: [2n, 1n] };
-    const scores = Buffer.from(Float32Array.of(1, 2).buffer);
+    const scores = new Uint8Array(Float32Array.of(1, 2).buffer);
     const asked = { ...inRegion, outputs: [...inRegion.outputs, { name: 'SCORE' }] };
     const { outputs } = read({ outputs: [written('rag-1', 8n), score], rawOutputContents: [scores] }, asked);
     expect(outputs[1]!.data).toEqual({ kind: 'inline', bytes: scores });
@@ -206,6 +205,52 @@ describe('answering as a server', () => {
     };
     const wire = toBinary(ModelInferResponseSchema, encodeInferResponse(response));
     const asked = { ...inRegion, outputs: [...inRegion.outputs, { name: 'EXTRA' }] };
-    expect(decodeInferResponse(fromBinary(ModelInferResponseSchema, wire), asked)).toEqual(response);
+    expect(decodeInferResponse(readInferAnswer(wire), asked)).toEqual(response);
+  });
+});
+
+describe('reading the bytes of an answer', () => {
+  const answer = { id: '7', modelName: 'm', modelVersion: '3', outputs: [embedding], rawOutputContents: [vectors] };
+
+  it('on a stream: an answer, or an error with the id of its request', () => {
+    const wire = (init: { errorMessage?: string; inferResponse?: Answer }) =>
+      readStreamAnswer(toBinary(ModelStreamInferResponseSchema, create(ModelStreamInferResponseSchema, init as never)));
+    expect(wire({ inferResponse: answer })).toMatchObject({ error: '', answer: { id: '7', modelVersion: '3' } });
+    expect(wire({ errorMessage: 'queue full', inferResponse: { id: '8' } })).toMatchObject({
+      error: 'queue full',
+      answer: { id: '8' },
+    });
+    expect(wire({ errorMessage: 'lost' })).toMatchObject({ error: 'lost', answer: { id: '', outputs: [] } });
+    expect(wire({})).toMatchObject({ error: '', answer: { id: '' } });
+  });
+
+  it('fields of a later protocol are passed over, of every wire type', () => {
+    const more = Buffer.from(
+      'f806ac02' + 'f1060102030405060708' + 'f50601020304' + 'fa0602ffff' + 'fb060801fc06',
+      'hex',
+    );
+    const wire = Uint8Array.from(Buffer.concat([more, wireOf(answer), more]));
+    expect(readInferAnswer(wire)).toEqual(readInferAnswer(wireOf(answer)));
+  });
+
+  it('dimensions that are not packed, and negative ones', () => {
+    const output = Buffer.from('0a01581202494e' + '1802' + '18ffffffffffffffffff01', 'hex');
+    const [read] = readInferAnswer(Buffer.concat([Buffer.from([0x2a, output.length]), output])).outputs;
+    expect(read).toMatchObject({ name: 'X', datatype: 'IN', shape: [2, -1] });
+  });
+
+  it('bytes that are no message are an invalid answer, not a crash', () => {
+    const whole = wireOf(answer);
+    for (let length = 1; length < whole.length; length++) {
+      try {
+        readInferAnswer(whole.subarray(0, length));
+      } catch (error) {
+        expect(error).toEqual(refused(/no message of the KServe protocol/));
+      }
+    }
+    // The name of the output inside says more bytes than its message has.
+    expect(() => readInferAnswer(Buffer.from('2a020a05' + '3203616263', 'hex'))).toThrow(refused(/no message/));
+    expect(() => readInferAnswer(Buffer.from('0aff', 'hex'))).toThrow(refused(/no message/));
+    expect(() => readStreamAnswer(Buffer.from('12ffffffff', 'hex'))).toThrow(refused(/no message/));
   });
 });
