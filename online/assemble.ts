@@ -8,7 +8,7 @@ import { embedderContract, rerankerContract } from '../src/kserve/model-contract
 import type { ModelDescription } from '../src/kserve/model-description.ts';
 import { type Log, silentLog } from '../src/telemetry/log.ts';
 import type { OnlineHost } from './create.ts';
-import { embedCall } from './embedder.ts';
+import { embedCall, vectorOf } from './embedder.ts';
 import { type OnlineEvents, type PoolName, tellAll } from './events.ts';
 import { type ModelContract, ModelPool, type PoolCall } from './model-pool.ts';
 import { ModelWatch } from './model-watch.ts';
@@ -52,7 +52,13 @@ export async function assemble(settings: OnlineOptions | OnlineEnv, host: Online
   }
   const maker = new PartsMaker(checked, tellAll(listeners), host.log ?? silentLog);
   const online = new Online({
-    embed: maker.make('embed', checked.embed, embedderContract, embedCall([WARM_UP_TEXT], [])),
+    coalesce: checked.embed.coalesce,
+    embed: maker.make(
+      'embed',
+      checked.embed,
+      embedderContract,
+      embedCall([WARM_UP_TEXT], (_, row) => void vectorOf(row)),
+    ),
     rerank:
       checked.rerank &&
       maker.make(

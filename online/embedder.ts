@@ -12,8 +12,11 @@ export function embedRequest(contract: VectorContract, texts: readonly string[])
   return embeddingRequest(contract, texts.length, { kind: 'inline', bytes: encodeAll(texts) });
 }
 
-/** Fills `vectors` in the order of the texts. */
-export function embedCall(texts: readonly string[], vectors: Float32Array[]): PoolCall<VectorContract> {
+/** A query's vector, or what is wrong with it. */
+export type Row = Float32Array | ServingError;
+
+/** `put` gets the row of each text. What it throws fails the call. */
+export function embedCall(texts: readonly string[], put: (index: number, row: Row) => void): PoolCall<VectorContract> {
   return {
     rows: texts.length,
     request: (contract, from, to) =>
@@ -22,10 +25,16 @@ export function embedCall(texts: readonly string[], vectors: Float32Array[]): Po
       const bytes = inlineVectors(response, contract, to - from);
       const rowBytes = bytesPerVector(contract);
       for (let row = from; row < to; row++) {
-        vectors[row] = readVector(bytes.subarray((row - from) * rowBytes, (row - from + 1) * rowBytes), contract);
+        put(row, readVector(bytes.subarray((row - from) * rowBytes, (row - from + 1) * rowBytes), contract));
       }
     },
   };
+}
+
+/** For `put` where no row may be bad. */
+export function vectorOf(row: Row): Float32Array {
+  if (row instanceof ServingError) throw row;
+  return row;
 }
 
 function inlineVectors(response: InferResponse, contract: VectorContract, rows: number): Uint8Array {
@@ -35,9 +44,9 @@ function inlineVectors(response: InferResponse, contract: VectorContract, rows: 
 }
 
 /** A vector with memory of its own, so that it can be kept or sent on without the answer it came in. */
-function readVector(bytes: Uint8Array, { dtype, modelName }: VectorContract): Float32Array {
+function readVector(bytes: Uint8Array, { dtype, modelName }: VectorContract): Row {
   const fault = vectorFault(bytes, dtype);
-  if (fault !== undefined) throw vectorError(fault, modelName);
+  if (fault !== undefined) return vectorError(fault, modelName);
   if (dtype === 'FP16') return decodeFp16(bytes);
   return new Float32Array(new Uint8Array(bytes).buffer);
 }

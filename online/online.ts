@@ -10,8 +10,9 @@ import type { VectorContract } from '../src/kserve/contract.ts';
 import type { RerankerContract } from '../src/kserve/model-contract.ts';
 import { checkCandidates, checkQueries, checkQuery, checkTopK } from './arguments.ts';
 import { type Budget, budgetOf, type CallLimits } from './budget.ts';
+import { type Asked, Coalescer } from './coalescer.ts';
 import { type DegradedReason, degradedReasonOf } from './degraded.ts';
-import { embedCall } from './embedder.ts';
+import { embedCall, type Row, vectorOf } from './embedder.ts';
 import type { OnlineEvents, Operation, PoolName } from './events.ts';
 import { type OnlineHealth, poolHealth } from './health.ts';
 import type { ModelPool } from './model-pool.ts';
@@ -64,6 +65,8 @@ export type OnlineParts = {
   readonly embed: PoolParts<VectorContract>;
   /** Undefined when reranking is switched off. */
   readonly rerank: PoolParts<RerankerContract> | undefined;
+  /** Single queries that come together travel together. */
+  readonly coalesce: boolean;
   readonly searchTimeoutMs: number;
   readonly stats: StatsKeeper;
   readonly events: OnlineEvents;
@@ -71,13 +74,23 @@ export type OnlineParts = {
 };
 
 const NOTHING: Reranked['results'] = [];
+/** Single queries in one request, at most. */
+const MOST_TOGETHER = 32;
 
 export class Online {
   readonly #parts: OnlineParts;
+  readonly #coalescer: Coalescer<VectorContract> | undefined;
 
   /** @internal made by `createOnline` */
   constructor(parts: OnlineParts) {
     this.#parts = parts;
+    const { pool } = parts.embed;
+    this.#coalescer = parts.coalesce
+      ? new Coalescer({
+          most: () => Math.min(MOST_TOGETHER, pool.contract?.maxBatch ?? 1),
+          ask: (texts, budget) => askFor(pool, texts, budget),
+        })
+      : undefined;
   }
 
   /**
@@ -94,7 +107,16 @@ export class Online {
       checkQueries(texts);
       const startedAtMs = clock.monotonicMs();
       const budget = budgetOf(options, embed.timeoutMs, clock);
-      return embedTexts(this.#parts, texts, budget, startedAtMs, typeof queries === 'string');
+      const limitedTexts = limited(texts, embed.maxTextBytes, 'embed', this.#parts.events);
+      const { contract, rows } =
+        this.#coalescer !== undefined && texts.length === 1
+          ? await this.#coalescer.ask(limitedTexts[0]!, budget)
+          : await askFor(embed.pool, limitedTexts, budget);
+      const vectors = rows.map(vectorOf);
+      const requests = Math.ceil(texts.length / contract.maxBatch);
+      const timing = { totalMs: clock.monotonicMs() - startedAtMs, requests };
+      const embedded = { vectors, fingerprint: contract.fingerprint, timing };
+      return typeof queries === 'string' ? { ...embedded, vector: vectors[0]! } : embedded;
     });
   }
 
@@ -212,20 +234,17 @@ export class Online {
   }
 }
 
-async function embedTexts(
-  { embed, events, clock }: OnlineParts,
-  queries: readonly string[],
+async function askFor(
+  pool: ModelPool<VectorContract>,
+  texts: readonly string[],
   budget: Budget,
-  startedAtMs: number,
-  single: boolean,
-): Promise<Embedded | EmbeddedQuery> {
-  const { pool, maxTextBytes } = embed;
-  const vectors: Float32Array[] = [];
-  const texts = limited(queries, maxTextBytes, 'embed', events);
-  const { contract, requests } = await pool.run(embedCall(texts, vectors), budget);
-  const { fingerprint } = contract;
-  const embedded = { vectors, fingerprint, timing: { totalMs: clock.monotonicMs() - startedAtMs, requests } };
-  return single ? { ...embedded, vector: vectors[0]! } : embedded;
+): Promise<Asked<VectorContract>> {
+  const rows: Row[] = [];
+  const call = embedCall(texts, (index, row) => {
+    rows[index] = row;
+  });
+  const { contract } = await pool.run(call, budget);
+  return { contract, rows };
 }
 
 async function score(

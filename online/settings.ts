@@ -32,8 +32,13 @@ export type TlsOptions = {
   readonly serverNameOverride?: string;
 };
 
+export type EmbedOptions = PoolOptions & {
+  /** Queries that come within one turn of the event loop travel as one request; true. */
+  readonly coalesce?: boolean;
+};
+
 export type OnlineOptions = {
-  readonly embed?: PoolOptions;
+  readonly embed?: EmbedOptions;
   /** False: candidates always come back in the incoming order. */
   readonly rerank?: PoolOptions | false;
   /** Budget of a search; 40 ms. */
@@ -52,7 +57,7 @@ export type OnlineEnv = Readonly<Record<string, string | undefined>>;
 export type PoolSettings = OnlinePoolConfig & { readonly leastMs: number; readonly maxTextBytes: number };
 
 export type OnlineSettings = Omit<OnlineConfig, 'embed' | 'rerank'> & {
-  readonly embed: PoolSettings;
+  readonly embed: PoolSettings & { readonly coalesce: boolean };
   readonly rerank: PoolSettings | undefined;
   readonly warmUpTimeoutMs: number;
   readonly metadata: Readonly<Record<string, string>>;
@@ -103,8 +108,9 @@ function settle(options: OnlineOptions, defaults: OnlineConfig, machine: Machine
     return value;
   };
   const poolOf = (name: 'embed' | 'rerank', given: PoolOptions): PoolSettings => {
-    for (const option of Object.keys(given).filter((key) => !POOL_OPTION_NAMES.includes(key))) {
-      problems.push(`${name}.${option} is no option; there are ${POOL_OPTION_NAMES.join(', ')}`);
+    const names = name === 'embed' ? [...POOL_OPTION_NAMES, 'coalesce'] : POOL_OPTION_NAMES;
+    for (const option of Object.keys(given).filter((key) => !names.includes(key))) {
+      problems.push(`${name}.${option} is no option; there are ${names.join(', ')}`);
     }
     const all = { leastMs: LEAST_MS, maxTextBytes: MAX_TEXT_BYTES, ...defaults[name]!, ...withoutUnset(given) };
     const endpoints = typeof all.endpoints === 'string' ? all.endpoints.split(',') : all.endpoints;
@@ -134,8 +140,10 @@ function settle(options: OnlineOptions, defaults: OnlineConfig, machine: Machine
     if ((certPath === undefined) !== (keyPath === undefined))
       problems.push('tls.certPath and tls.keyPath: set both or none');
   }
+  const coalesce = options.embed?.coalesce ?? defaults.embed.coalesce;
+  if (typeof coalesce !== 'boolean') problems.push('embed.coalesce must be true or false');
   const settings = {
-    embed: poolOf('embed', options.embed ?? {}),
+    embed: { ...poolOf('embed', options.embed ?? {}), coalesce },
     rerank: options.rerank === false ? undefined : poolOf('rerank', options.rerank ?? {}),
     searchTimeoutMs: number('searchTimeoutMs', options.searchTimeoutMs ?? defaults.searchTimeoutMs, 1, false),
     warmUpTimeoutMs: number('warmUpTimeoutMs', options.warmUpTimeoutMs ?? WARM_UP_TIMEOUT_MS, 0, false),

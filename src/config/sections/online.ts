@@ -1,6 +1,6 @@
 /** The online module: which models a search asks, how long a call may take, and how much is under way at once. */
 import type { EnvReader } from '../env-reader.ts';
-import { choice, integer, text } from '../leaf-types.ts';
+import { boolean, choice, integer, text } from '../leaf-types.ts';
 import { always } from '../setting.ts';
 import { type InferenceTls, inferenceSettings, readInferenceTls } from './inference.ts';
 
@@ -39,6 +39,9 @@ export const onlineSettings = {
   rerankMaxInFlight: integer('RAG_SERVING_ONLINE_RERANK_MAX_IN_FLIGHT', always(64), inFlight, {
     doc: 'Rerank requests of one client that are under way at once; more come back in the order in which they came.',
   }),
+  embedCoalesce: boolean('RAG_SERVING_ONLINE_EMBED_COALESCE', true, {
+    doc: 'Queries that come within one turn of the event loop travel as one request, up to 32.',
+  }),
   connections: integer(
     'RAG_SERVING_ONLINE_CONNECTIONS',
     always(2),
@@ -62,7 +65,7 @@ export type OnlinePoolConfig = {
 };
 
 export type OnlineConfig = {
-  readonly embed: OnlinePoolConfig;
+  readonly embed: OnlinePoolConfig & { readonly coalesce: boolean };
   /** Undefined: off. */
   readonly rerank: OnlinePoolConfig | undefined;
   readonly searchTimeoutMs: number;
@@ -81,6 +84,7 @@ export function readOnline(read: EnvReader): OnlineConfig {
       maxInFlight: value.embedMaxInFlight,
       connections,
       transport,
+      coalesce: value.embedCoalesce,
     },
     rerank:
       value.rerankModel === 'off'
