@@ -13,12 +13,14 @@ const documents = [
   'The ferry to the island leaves at noon and returns at six.',
   'A compiler rejects a program whose types do not match.',
 ];
-const [endpoints = 'localhost:8001', budgetMs = '40'] = process.argv.slice(2);
+const [endpoints = 'localhost:8001', budget = '40'] = process.argv.slice(2);
+const searchTimeoutMs = Number(budget);
 
 const online = await createOnline({
-  embed: { endpoints },
-  rerank: { endpoints },
-  searchTimeoutMs: Number(budgetMs),
+  // What a step may take of it; the last one can do without an answer.
+  embed: { endpoints, timeoutMs: searchTimeoutMs * 0.4 },
+  rerank: { endpoints, timeoutMs: searchTimeoutMs * 0.9 },
+  searchTimeoutMs,
   warmUpTimeoutMs: 30_000,
 });
 const { vectors } = await online.embed(documents, { timeoutMs: 30_000 });

@@ -85,7 +85,7 @@ describe.each(transports)('%s', (transport) => {
   it('more calls than the permit bound: the rest fail at once, and nothing is queued here', async () => {
     const engine = await serve({ synthetic: { batchMs: 300 } });
     const { embed, ...rest } = optionsFor(targetOf(engine), transport);
-    const online = await connect({ ...rest, embed: { ...embed, maxInFlight: 4 } });
+    const online = await connect({ ...rest, embed: { ...embed, maxInFlight: 4, coalesce: false } });
     const calls = Array.from({ length: 10 }, (_, index) => ended(online.embed(`q ${index}`, { timeoutMs: 10_000 })));
     expect(online.stats().pools.embed.inFlight).toBe(4);
     expect((await Promise.all(calls)).filter((end) => end === 'OVERLOADED')).toHaveLength(6);
