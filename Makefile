@@ -42,6 +42,11 @@ test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
 	@mkdir -p $(RESULTS)
 	@$(VITEST) --project $* --passWithNoTests --no-file-parallelism --outputFile.json=$(RESULTS)/$*.json
 
+## bench-online: our share of a query's time, beside a bare gRPC call and NVIDIA's Python client; writes docs/benchmarks/online.json (needs Go and Python)
+.PHONY: bench-online
+bench-online: dist/.built
+	@node_modules/.bin/vitest run --project benchmark test/benchmark/online
+
 ## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton); writes .chaos/report.json
 .PHONY: chaos
 chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)

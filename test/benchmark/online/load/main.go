@@ -1,0 +1,28 @@
+// The two ends of a benchmark that must not be what is measured: an engine that answers after a set service time, and a
+// pacer that says when to send. `load engine ANSWERS.json` prints its port; `load pacer RATE SECONDS SEED` prints stamps.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "engine":
+			exit(serve(os.Args[2:]))
+		case "pacer":
+			exit(pace(os.Args[2:]))
+		}
+	}
+	exit(fmt.Errorf("usage: load engine ANSWERS.json | load pacer RATE SECONDS SEED"))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
