@@ -1,9 +1,10 @@
 /** Puts a client together: settings checked, connections made, models seen and warmed up. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../src/clock.ts';
-import { loadTlsMaterial } from '../src/config/file-types.ts';
-import type { BreakerChoice } from '../src/inference/endpoint-pool.ts';
+import type { BreakerChoice, PoolEvent } from '../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient } from '../src/inference/grpc-client.ts';
+import { logPoolEvent, tlsFilesLog } from '../src/inference/pool-log.ts';
+import { TlsFiles } from '../src/inference/tls-files.ts';
 import { embedderContract, rerankerContract } from '../src/kserve/model-contract.ts';
 import type { ModelDescription } from '../src/kserve/model-description.ts';
 import { type Log, silentLog } from '../src/telemetry/log.ts';
@@ -94,11 +95,13 @@ class PartsMaker {
   readonly events: OnlineEvents;
   readonly #settings: OnlineSettings;
   readonly #log: Log;
+  readonly #tls: TlsFiles | undefined;
 
   constructor(settings: OnlineSettings, events: OnlineEvents, log: Log) {
     this.#settings = settings;
     this.events = events;
     this.#log = log;
+    this.#tls = settings.tls && tlsFiles(settings.tls, log);
   }
 
   make<C extends ModelContract>(
@@ -107,14 +110,16 @@ class PartsMaker {
     contractOf: (model: ModelDescription) => C,
     warmUp: PoolCall<C>,
   ): PoolParts<C> {
-    const { tls, metadata } = this.#settings;
+    const { metadata } = this.#settings;
+    const tls = this.#tls;
+    const servers = new Set<string>();
     const { endpoints, model, connections, transport, timeoutMs, maxInFlight, leastMs, maxTextBytes } = pool;
     const client = createGrpcInferenceClient({
       target: endpoints.join(','),
       targetSetting: `${name}.endpoints`,
       receiveLimitBytes: RECEIVE_LIMIT_BYTES,
       metadata,
-      ...(tls === undefined ? {} : { tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } }),
+      ...(tls === undefined ? {} : { tls }),
       inferOver: transport,
       connectionsPerEndpoint: connections,
       breaker: BREAKER,
@@ -122,8 +127,12 @@ class PartsMaker {
         this.events.breaker(name, endpoint, state);
         this.#log[state === 'open' ? 'warn' : 'info']('breaker', { pool: name, endpoint, state });
       },
+      onEvent: (event) => this.#onPoolEvent(name, servers, event),
     });
-    for (const endpoint of client.target.split(',')) this.events.breaker(name, endpoint, 'closed');
+    for (const server of endpoints.map((one) => one.trim()).filter((one) => !one.startsWith('dns://'))) {
+      servers.add(server);
+      this.events.breaker(name, server, 'closed');
+    }
     const modelPool = new ModelPool<C>({ name, client, maxInFlight, leastMs }, this.events);
     const watch = new ModelWatch<C>(modelPool, {
       name,
@@ -131,9 +140,28 @@ class PartsMaker {
       modelName: model,
       contractOf,
       warmUp,
-      warmUps: connections * endpoints.length,
+      warmUps: () => connections * servers.size,
       log: this.#log,
     });
     return { pool: modelPool, watch, timeoutMs, maxTextBytes };
   }
+  #onPoolEvent(pool: PoolName, servers: Set<string>, event: PoolEvent): void {
+    if (event.kind === 'joined') {
+      servers.add(event.server);
+      this.events.breaker(pool, event.server, 'closed');
+    } else if (event.kind === 'left') {
+      servers.delete(event.server);
+      this.events.left(pool, event.server);
+    }
+    logPoolEvent(this.#log, event, { pool });
+  }
+}
+
+function tlsFiles({ serverNameOverride, ...paths }: NonNullable<OnlineSettings['tls']>, log: Log): TlsFiles {
+  return new TlsFiles({
+    paths,
+    serverName: serverNameOverride,
+    settings: { caPath: 'tls.caPath', certPath: 'tls.certPath', keyPath: 'tls.keyPath' },
+    events: tlsFilesLog(log),
+  });
 }

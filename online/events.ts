@@ -14,6 +14,8 @@ export type OnlineEvents = {
   /** Requests to the model server that are under way: one more or one fewer. */
   inFlight(pool: PoolName, change: 1 | -1): void;
   breaker(pool: PoolName, endpoint: string, state: BreakerStateName): void;
+  /** The server is no longer one of the pool: its name has another address now. */
+  left(pool: PoolName, endpoint: string): void;
   /** A text was longer than the limit and has been cut. */
   cut(pool: PoolName): void;
 };
@@ -25,6 +27,7 @@ export function tellAll(listeners: readonly OnlineEvents[]): OnlineEvents {
     degraded: (...of) => listeners.forEach((one) => void one.degraded(...of)),
     inFlight: (...of) => listeners.forEach((one) => void one.inFlight(...of)),
     breaker: (...of) => listeners.forEach((one) => void one.breaker(...of)),
+    left: (...of) => listeners.forEach((one) => void one.left(...of)),
     cut: (...of) => listeners.forEach((one) => void one.cut(...of)),
   };
 }

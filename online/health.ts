@@ -3,13 +3,13 @@ import type { BreakerStateName } from '../src/resilience/breaker.ts';
 import type { ModelContract, ModelPool } from './model-pool.ts';
 
 export type PoolHealth = {
-  /** The model has been seen and warmed up, and not every endpoint is being left alone. */
+  /** The model has been seen and warmed up, and not every server is being left alone. */
   readonly ready: boolean;
   /** Why it is not ready. */
   readonly reason: string | undefined;
   readonly model: string | undefined;
   readonly fingerprint: string | undefined;
-  /** By endpoint. */
+  /** By server: an endpoint, or one address of a `dns://` name. */
   readonly breakers: Readonly<Record<string, BreakerStateName>>;
 };
 
@@ -33,7 +33,7 @@ export function poolHealth<C extends ModelContract>(
       ? pool.fault.message
       : pool.contract === undefined
         ? 'the model has not been seen yet'
-        : states.every((state) => state === 'open')
+        : states.length > 0 && states.every((state) => state === 'open')
           ? 'the model server failed too often and is left alone for a while'
           : undefined;
   return { ready: reason === undefined, reason, model: pool.contract?.modelName, fingerprint, breakers };

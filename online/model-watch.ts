@@ -24,7 +24,7 @@ export type ModelWatchOptions<C> = {
   /** Of one row. Its answer is read as those of real calls are. */
   readonly warmUp: PoolCall<C>;
   /** Inferences of a warm-up: one a connection at least. */
-  readonly warmUps: number;
+  readonly warmUps: () => number;
   readonly log: Log;
 };
 
@@ -96,7 +96,7 @@ export class ModelWatch<C extends ModelContract> {
   /** A slow first inference opens no breaker, for these have seconds. */
   async #warmUp(contract: C, signal: AbortSignal): Promise<void> {
     const { client, warmUp, warmUps } = this.#options;
-    const calls = Array.from({ length: warmUps }, () =>
+    const calls = Array.from({ length: warmUps() }, () =>
       client.infer(warmUp.request(contract, 0, 1), { timeoutMs: QUESTION_TIMEOUT_MS, signal }),
     );
     const ends = await Promise.allSettled(calls);

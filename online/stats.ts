@@ -14,7 +14,7 @@ export type PoolStats = {
   /** Requests to the model server that are under way. */
   readonly inFlight: number;
   readonly cutTexts: number;
-  /** By endpoint. */
+  /** By server. */
   readonly breakers: Readonly<Record<string, BreakerStateName>>;
 };
 
@@ -47,6 +47,10 @@ export class StatsKeeper implements OnlineEvents {
 
   breaker(pool: PoolName, endpoint: string, state: BreakerStateName): void {
     this.#breakers[pool].set(endpoint, state);
+  }
+
+  left(pool: PoolName, endpoint: string): void {
+    this.#breakers[pool].delete(endpoint);
   }
 
   cut(pool: PoolName): void {

@@ -61,7 +61,7 @@ function parseUrl(value: string, schemes: readonly string[]): Parsed<URL> {
     : ok(parsed);
 }
 
-/** `host:port` and `[v6]:port`, comma-separated; gRPC targets also `dns:///name:port` and `unix:/path`. */
+/** `host:port` and `[v6]:port`, comma-separated; gRPC targets also `dns:///name:port`, with a name server, and `unix:/path`. */
 export type ListKind = 'brokers' | 'grpc';
 
 export function hostList<T extends readonly string[] | undefined>(
@@ -86,7 +86,7 @@ const HOST = /^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?$/;
 function hostProblem(entry: string, kind: ListKind): string | undefined {
   if (entry === '') return 'is empty (a comma too many?)';
   if (kind === 'grpc' && /^unix:(\/\/)?\/./.test(entry)) return undefined;
-  const target = kind === 'grpc' ? entry.replace(/^dns:\/\/\/(?=[^/])/, '') : entry;
+  const target = kind === 'grpc' ? entry.replace(/^dns:\/\/[0-9a-fA-F.:[\]]*\/(?=[^/])/, '') : entry;
   if (target.includes('://')) return 'has a scheme (http:// and the like): leave it out';
   if (target.includes('@')) return 'has an "@": credentials have their own settings';
   const bracketed = /^\[([0-9a-fA-F:.%\w]+)\]:(\d{1,5})$/.exec(target);

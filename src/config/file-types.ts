@@ -1,7 +1,7 @@
 /**
- * Settings that are paths, and TLS files. A certificate that is missing, empty, a folder, no PEM, expired or not of its
- * key is told at start: as a connection error it would only show as an endless reconnect.
- * Files are read when a client is built; a rotated file takes effect with a restart.
+ * Settings that are paths, and TLS files. A certificate that is missing, empty, a folder, no PEM, expired, not valid yet or
+ * not of its key is told at start: as a connection error it would only show as an endless reconnect.
+ * Whoever builds a client reads them; those of the model servers are read again when they were rotated (TlsFiles).
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ export function tlsProblems(paths: TlsPaths, nowMs: number, readFile: ReadFile):
     problems.push({ part, says: `${result} (${file})` });
     return undefined;
   };
-  check('caPath', (pem) => certificate(pem, nowMs));
+  check('caPath', (pem) => authorities(pem, nowMs));
   const cert = check('certPath', (pem) => certificate(pem, nowMs));
   const key = check('keyPath', privateKey);
   if (cert !== undefined && key !== undefined && !cert.checkPrivateKey(key)) {
@@ -83,12 +83,23 @@ function pemOf(file: string, readFile: ReadFile) {
   }
 }
 
+const CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** The first authority that can be used, for a bundle keeps the old ones for a while; or what is wrong with the first. */
+function authorities(pem: string, nowMs: number): X509Certificate | string {
+  const judged = (pem.match(CERTIFICATES) ?? [pem]).map((one) => certificate(one, nowMs));
+  return judged.find((one) => typeof one !== 'string') ?? judged[0]!;
+}
+
 /** The first certificate of a PEM file, checked; or what is wrong. */
 function certificate(pem: string, nowMs: number): X509Certificate | string {
   if (!pem.includes('-----BEGIN CERTIFICATE-----')) return 'names a file without a PEM certificate; set a PEM file';
   try {
     const parsed = new X509Certificate(pem);
     if (Date.parse(parsed.validTo) < nowMs) return `names a certificate that expired ${parsed.validTo}; renew it`;
+    if (Date.parse(parsed.validFrom) > nowMs) {
+      return `names a certificate that is not valid before ${parsed.validFrom}; set one that is, or the clock of this machine`;
+    }
     return parsed;
   } catch {
     return 'names a file whose PEM certificate is damaged; set a whole PEM file';

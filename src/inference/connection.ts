@@ -7,7 +7,7 @@
 import { type ChannelCredentials, type ChannelOptions, credentials } from '@grpc/grpc-js';
 import type { TlsMaterial } from '../config/file-types.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
-import type { Endpoint } from './target.ts';
+import type { ServerAddress } from './target.ts';
 
 const KEEPALIVE_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 5_000;
@@ -15,7 +15,7 @@ const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 const RECONNECT_JITTER = 1.2;
 /** Names are looked up again after a lost connection, but not more often. The default is 30 s. */
-const RESOLVE_EVERY_MS = 2_000;
+const RESOLVE_AT_MOST_EVERY_MS = 2_000;
 /** Room for what an answer holds besides its vectors: names, shapes, protobuf framing. */
 const ANSWER_OVERHEAD_BYTES = 64 * 1024;
 const SMALLEST_RECEIVE_LIMIT_BYTES = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ export function receiveLimitFor(contract: VectorContract): number {
   return Math.max(SMALLEST_RECEIVE_LIMIT_BYTES, largest);
 }
 
-export function channelOptions(endpoint: Endpoint, receiveLimitBytes: number, serverName?: string): ChannelOptions {
+export function channelOptions(server: ServerAddress, receiveLimitBytes: number, serverName?: string): ChannelOptions {
   return {
     'grpc.keepalive_time_ms': KEEPALIVE_MS,
     'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
@@ -34,7 +34,7 @@ export function channelOptions(endpoint: Endpoint, receiveLimitBytes: number, se
     'grpc.keepalive_permit_without_calls': 0,
     'grpc.initial_reconnect_backoff_ms': FIRST_RECONNECT_MS,
     'grpc.max_reconnect_backoff_ms': Math.floor(LONGEST_RECONNECT_MS / RECONNECT_JITTER),
-    'grpc.dns_min_time_between_resolutions_ms': RESOLVE_EVERY_MS,
+    'grpc.dns_min_time_between_resolutions_ms': RESOLVE_AT_MOST_EVERY_MS,
     // Two clients of one process must not share a connection: one pool's load would then wait behind another's.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.max_receive_message_length': receiveLimitBytes,
@@ -43,17 +43,34 @@ export function channelOptions(endpoint: Endpoint, receiveLimitBytes: number, se
     // grpc-js would read http_proxy from the environment; a model server is never behind it.
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
-    ...(endpoint.balanced ? { 'grpc.service_config': ROUND_ROBIN } : {}),
-    ...(serverName === undefined
-      ? {}
-      : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
+    ...authorityOf(server, serverName),
   };
 }
 
-const ROUND_ROBIN = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
+/** A server that is one address of a name is still called by the name, and its certificate is for that. */
+function authorityOf({ knownAs }: ServerAddress, serverName: string | undefined): ChannelOptions {
+  if (serverName !== undefined) {
+    return { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName };
+  }
+  if (knownAs === undefined) return {};
+  const { port } = knownAs;
+  // The dot of an absolute name is no part of the name in a certificate.
+  const host = knownAs.host.replace(/\.$/, '');
+  return {
+    'grpc.ssl_target_name_override': host,
+    'grpc.default_authority': host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+  };
+}
 
-/** Material of a checked configuration, and the name that the server's certificate must carry where it is not the host of the target. */
-export type ChannelTls = TlsMaterial & { readonly serverName: string | undefined };
+/**
+ * Material of a checked configuration, and the name that the server's certificate must carry where it is not the host of
+ * the target. Where it may change (TlsFiles), its fields are as they are now and `onChange` tells of it.
+ */
+export type ChannelTls = TlsMaterial & {
+  readonly serverName: string | undefined;
+  /** Returns how to stop listening. */
+  onChange?(listener: () => void): () => void;
+};
 
 /** Plaintext without TLS. */
 export function channelCredentials(tls: ChannelTls | undefined): ChannelCredentials {

@@ -1,25 +1,33 @@
 /**
- * The endpoints of one pool: which one a call tries first, and which ones after it.
+ * The servers of one pool, and which of them is asked next.
  *
- * Round robin; an endpoint that is connecting or has failed comes after those that are not, so that a silent host costs
- * a deadline only when no other endpoint is left. An idle one counts as well as a connected one: it has to be tried to
- * become connected.
+ * An endpoint is one server, or a name with an address for each of its servers (`dns:///`): these come and go while the
+ * pool is at work. Calls go round the servers that are connected, by their shares (a new one begins with a small one);
+ * others only while none is, so that a silent host costs a deadline only when no other server is left.
  */
-import { type ChannelCredentials, Client, connectivityState } from '@grpc/grpc-js';
-import type { ErrorCode } from '../errors.ts';
-import { Breaker, type BreakerPolicy, type BreakerStateName, defaultBreakerPolicy } from '../resilience/breaker.ts';
-import { channelOptions } from './connection.ts';
-import type { Endpoint } from './target.ts';
+import type { ChannelCredentials } from '@grpc/grpc-js';
+import { boundedWait } from '../bounded-wait.ts';
+import { type ErrorCode, ServingError } from '../errors.ts';
+import { type BreakerPolicy, type BreakerStateName, defaultBreakerPolicy } from '../resilience/breaker.ts';
+import type { MembershipChange } from '../resilience/membership.ts';
+import { nextTurn } from '../resilience/rotation.ts';
+import { defaultSlowStart } from '../resilience/slow-start.ts';
+import { type AddressLookup, lookupAt, machineLookup } from './addresses.ts';
+import { type ChannelTls, channelCredentials, channelOptions } from './connection.ts';
+import { NameWatch } from './name-watch.ts';
+import { PoolMember } from './pool-member.ts';
+import type { Connection } from './server-connection.ts';
+import { type BalancedName, type Endpoint, type ServerAddress, serverAt } from './target.ts';
 
-export type Connection = { readonly endpoint: Endpoint; readonly client: Client; readonly breaker: Breaker };
+export type { Connection } from './server-connection.ts';
 
-/** Told when the breaker of an endpoint changes. */
-export type OnBreakerChange = (endpoint: string, state: BreakerStateName) => void;
+/** Told when the breaker of a server changes. */
+export type OnBreakerChange = (server: string, state: BreakerStateName) => void;
 
-/** When the breaker of an endpoint opens. */
+/** When the breaker of a server opens. */
 export type BreakerChoice = {
   readonly policy: BreakerPolicy;
-  /** How an inference ends that counts as a failure of the endpoint. */
+  /** How an inference ends that counts as a failure of the server. */
   readonly failureCodes: readonly ErrorCode[];
 };
 
@@ -29,71 +37,180 @@ export const defaultBreaker: BreakerChoice = {
   failureCodes: ['INFERENCE_UNAVAILABLE', 'INFERENCE_DEADLINE', 'MODEL_NOT_READY'],
 };
 
+export type PoolEvent =
+  /** A server of a name (`endpoint`) takes calls from now on, or takes no more. */
+  | { readonly kind: 'joined' | 'left'; readonly server: string; readonly endpoint: string }
+  /** The addresses of a name are not to be had; those known are kept. Told once until they are again. */
+  | { readonly kind: 'unresolved'; readonly endpoint: string; readonly error: ServingError }
+  /** A server that is connected takes no connection with the new certificate; the old one is kept. */
+  | { readonly kind: 'renewal-refused'; readonly server: string };
+
 export type EndpointPoolOptions = {
   readonly receiveLimitBytes: number;
-  readonly serverName: string | undefined;
+  readonly tls: ChannelTls | undefined;
   readonly onBreakerChange: OnBreakerChange | undefined;
+  readonly onEvent: ((event: PoolEvent) => void) | undefined;
   readonly connectionsPerEndpoint: number;
   readonly breaker: BreakerChoice;
+  /** How often the addresses of a name are asked for; 5 s unless given. */
+  readonly lookUpEveryMs: number | undefined;
 };
 
-/** Order of `count` endpoints for call number `turn`; `usable` says which are not known to be away. */
-export function tryOrder(count: number, turn: number, usable: (index: number) => boolean): number[] {
-  const rotated = Array.from({ length: count }, (_, step) => (turn + step) % count);
-  return [...rotated.filter(usable), ...rotated.filter((index) => !usable(index))];
-}
+/** What one call has tried so far. */
+export type Tried = { readonly connections: Set<Connection>; readonly members: Set<PoolMember> };
+
+export type Choice = { readonly member: PoolMember; readonly connection: Connection };
+
+const LOOK_UP_EVERY_MS = 5_000;
 
 export class EndpointPool {
   readonly failureCodes: readonly ErrorCode[];
-  readonly #connections: readonly Connection[];
-  readonly #endpointCount: number;
-  #turn = 0;
+  /** More than one server may stand behind this pool. */
+  readonly spread: boolean;
+  readonly #options: EndpointPoolOptions;
+  readonly #members: PoolMember[] = [];
+  readonly #names: NameWatch[] = [];
+  readonly #onMember = new Set<() => void>();
+  #credentials: ChannelCredentials;
+  #stopListening: () => void = () => {};
+  #started = false;
   #closed = false;
 
-  constructor(
-    endpoints: readonly Endpoint[],
-    credentials: ChannelCredentials,
-    { receiveLimitBytes, serverName, onBreakerChange = () => {}, connectionsPerEndpoint, breaker }: EndpointPoolOptions,
-  ) {
-    const breakers = endpoints.map(({ name }) => new Breaker(breaker.policy, (state) => onBreakerChange(name, state)));
-    this.failureCodes = breaker.failureCodes;
-    this.#endpointCount = endpoints.length;
-    // Endpoint after endpoint and then round again, so that calls in a row go to different ones.
-    this.#connections = Array.from({ length: endpoints.length * connectionsPerEndpoint }, (_, index) => {
-      const endpoint = endpoints[index % endpoints.length]!;
-      return {
-        endpoint,
-        client: new Client(endpoint.target, credentials, channelOptions(endpoint, receiveLimitBytes, serverName)),
-        breaker: breakers[index % endpoints.length]!,
-      };
-    });
-  }
-
-  /** More than one server may stand behind this pool. */
-  get spread(): boolean {
-    return this.#endpointCount > 1 || this.#connections.some(({ endpoint }) => endpoint.balanced);
-  }
-
-  get all(): readonly Connection[] {
-    return this.#connections;
-  }
-
-  next(): readonly Connection[] {
-    if (this.#connections.length === 1) return this.#connections;
-    const order = tryOrder(this.#connections.length, this.#turn, (index) => {
-      const state = this.#connections[index]!.client.getChannel().getConnectivityState(false);
-      return state === connectivityState.READY || state === connectivityState.IDLE;
-    });
-    this.#turn = (this.#turn + 1) % this.#connections.length;
-    return order.map((index) => this.#connections[index]!);
+  constructor(endpoints: readonly Endpoint[], options: EndpointPoolOptions) {
+    const { tls } = options;
+    this.#options = options;
+    this.failureCodes = options.breaker.failureCodes;
+    this.spread = endpoints.length > 1 || endpoints.some(({ balanced }) => balanced !== undefined);
+    this.#credentials = channelCredentials(tls);
+    for (const endpoint of endpoints) {
+      if (endpoint.balanced === undefined) this.#members.push(this.#member(endpoint, false));
+      else this.#names.push(this.#watch(endpoint.name, endpoint.balanced));
+    }
+    this.#stopListening = tls?.onChange?.(() => this.#renew(tls)) ?? this.#stopListening;
   }
 
   get closed(): boolean {
     return this.#closed;
   }
 
+  /** The connection to ask next; undefined when all have been tried, or there is none yet. */
+  choose(nowMs: number, tried?: Tried): Choice | undefined {
+    if (!this.#started) this.#start();
+    const members = this.#members;
+    const only = members.length === 1 ? members[0] : undefined;
+    const member = only ?? nextTurn(this.#best(nowMs, tried));
+    if (member === undefined || tried?.members.has(member) === true) return undefined;
+    const connection = member.pick(tried?.connections);
+    return connection === undefined ? undefined : { member, connection };
+  }
+
+  /** Waits until a name has its first address. Rejects with INFERENCE_UNAVAILABLE when it has none, or none in time. */
+  async someServer(method: string, deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#members.length > 0) return;
+    let arrived = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    this.#onMember.add(arrived);
+    try {
+      const nowMs = performance.now();
+      const asked = Promise.all(this.#names.map((name) => name.soon(nowMs)));
+      const limits = { maxWaitMs: Math.max(0, deadlineMs - nowMs), signal };
+      await boundedWait(Promise.race([arrival, asked]), limits, (end) =>
+        end === 'aborted'
+          ? new ServingError('INFERENCE_CANCELLED', `${method} was cancelled by its caller`, { cause: signal?.reason })
+          : new ServingError('INFERENCE_DEADLINE', `${method}: the address of no server was found in time`),
+      );
+    } finally {
+      this.#onMember.delete(arrived);
+    }
+    if (this.#members.length > 0 || this.#closed) return;
+    throw (
+      this.#names.find(({ failure }) => failure !== undefined)?.failure ??
+      new ServingError('INFERENCE_UNAVAILABLE', `${method}: no server has an address yet`)
+    );
+  }
+
+  /** A server was not to be reached: it may have another address by now. */
+  lost(nowMs: number): void {
+    for (const name of this.#names) void name.soon(nowMs);
+  }
+
   close(): void {
     this.#closed = true;
-    for (const { client } of this.#connections) client.close();
+    this.#stopListening();
+    for (const name of this.#names) name.stop();
+    for (const member of this.#members) member.close();
+    for (const arrived of this.#onMember) arrived();
+  }
+
+  #start(): void {
+    this.#started = true;
+    if (this.#closed) return;
+    for (const name of this.#names) name.start();
+    if (this.#members.length > 1) for (const member of this.#members) member.connect();
+  }
+
+  /** Those of the highest rank. */
+  #best(nowMs: number, tried: Tried | undefined): PoolMember[] {
+    let best: PoolMember[] = [];
+    let bestRank = 0;
+    for (const member of this.#members) {
+      if (tried?.members.has(member) === true) continue;
+      const rank = member.rank(nowMs, tried?.connections);
+      if (rank < bestRank) continue;
+      if (rank > bestRank) best = [];
+      best.push(member);
+      bestRank = rank;
+    }
+    return best;
+  }
+
+  #watch(name: string, balanced: BalancedName): NameWatch {
+    const servers = new Map<string, PoolMember>();
+    const { onEvent = () => {}, lookUpEveryMs: everyMs = LOOK_UP_EVERY_MS } = this.#options;
+    const { nameServer } = balanced;
+    const lookup: AddressLookup = nameServer === undefined ? machineLookup : lookupAt(nameServer);
+    const onChange = ({ joined, left }: MembershipChange) => {
+      const late = this.#members.length > 0;
+      for (const address of joined) {
+        const member = this.#member(serverAt(address, balanced), late);
+        servers.set(address, member);
+        this.#members.push(member);
+        member.connect();
+        onEvent({ kind: 'joined', server: member.server.name, endpoint: name });
+      }
+      for (const address of left) {
+        const member = servers.get(address)!;
+        servers.delete(address);
+        this.#members.splice(this.#members.indexOf(member), 1);
+        member.retire();
+        onEvent({ kind: 'left', server: member.server.name, endpoint: name });
+      }
+      for (const arrived of this.#onMember) arrived();
+    };
+    const onFailure = (error: ServingError) => onEvent({ kind: 'unresolved', endpoint: name, error });
+    return new NameWatch({ name, host: balanced.host, lookup, everyMs, onChange, onFailure });
+  }
+
+  #member(server: ServerAddress, late: boolean): PoolMember {
+    const { receiveLimitBytes, tls, connectionsPerEndpoint, breaker } = this.#options;
+    const { onBreakerChange = () => {}, onEvent = () => {} } = this.#options;
+    return new PoolMember({
+      server,
+      late,
+      connections: connectionsPerEndpoint,
+      breaker: breaker.policy,
+      slowStart: defaultSlowStart,
+      credentials: () => this.#credentials,
+      options: channelOptions(server, receiveLimitBytes, tls?.serverName),
+      onBreakerChange: (state) => onBreakerChange(server.name, state),
+      onRenewalRefused: () => onEvent({ kind: 'renewal-refused', server: server.name }),
+    });
+  }
+
+  #renew(tls: ChannelTls): void {
+    this.#credentials = channelCredentials(tls);
+    for (const member of this.#members) void member.renew();
   }
 }

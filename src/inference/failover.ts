@@ -1,16 +1,18 @@
 /**
  * One call over the connections of a pool: one that finds no connection goes on to the next within the same deadline; every
- * other error is the answer. Endpoints whose breaker is open are passed over.
+ * other error is the answer. Servers whose breaker is open are passed over.
  */
 import { type ErrorCode, isServingError, ServingError } from '../errors.ts';
 import type { BreakerTicket } from '../resilience/breaker.ts';
-import type { Connection, EndpointPool } from './endpoint-pool.ts';
+import type { Choice, Connection, EndpointPool, Tried } from './endpoint-pool.ts';
 
 export type Failover = {
   /** Name of the method, for messages. */
   readonly method: string;
   /** Only inferences are guarded: whether a server is well is asked by the other calls, also while it is not. */
   readonly guarded: boolean;
+  /** Milliseconds on the clock of `performance.now()`. */
+  readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
 };
 
@@ -19,19 +21,29 @@ const UNGUARDED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignore
 /** Rejects with BREAKER_OPEN, which says in `details.retryInMs` when to ask again, or with the error of the last connection. */
 export async function acrossConnections<T>(
   pool: EndpointPool,
-  { method, guarded, signal }: Failover,
+  { method, guarded, deadlineMs, signal }: Failover,
   call: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   let lost: unknown;
   let retryInMs = Number.POSITIVE_INFINITY;
-  for (const connection of pool.next()) {
-    if (pool.closed) throw new ServingError('INFERENCE_UNAVAILABLE', `${method}: the client is closed`);
+  let tried: Tried | undefined;
+  let choice: Choice | undefined = pool.choose(performance.now());
+  if (choice === undefined && !pool.closed) {
+    await pool.someServer(method, deadlineMs, signal);
+    choice = pool.choose(performance.now());
+  }
+  for (; choice !== undefined; choice = pool.choose(performance.now(), tried)) {
+    const { member, connection } = choice;
+    if (pool.closed) break;
     const { breaker } = connection;
     const ticket = guarded ? breaker.enter(performance.now()) : UNGUARDED;
     if (ticket === undefined) {
       retryInMs = Math.min(retryInMs, breaker.retryInMs(performance.now()));
+      tried ??= nothingTried();
+      tried.members.add(member);
       continue;
     }
+    connection.begin();
     try {
       const answer = await call(connection);
       ticket.succeeded();
@@ -39,13 +51,23 @@ export async function acrossConnections<T>(
     } catch (error) {
       giveBack(ticket, error, pool.failureCodes);
       if (!isServingError(error, 'INFERENCE_UNAVAILABLE') || signal?.aborted === true) throw error;
+      pool.lost(performance.now());
       lost = error;
+      tried ??= nothingTried();
+      tried.connections.add(connection);
+    } finally {
+      connection.end();
     }
   }
+  if (pool.closed) throw new ServingError('INFERENCE_UNAVAILABLE', `${method}: the client is closed`);
   if (lost !== undefined) throw lost;
-  throw new ServingError('BREAKER_OPEN', `${method}: no endpoint is asked for a while, for all have failed`, {
+  throw new ServingError('BREAKER_OPEN', `${method}: no server is asked for a while, for all have failed`, {
     details: { retryInMs: Math.ceil(retryInMs) },
   });
+}
+
+function nothingTried(): Tried {
+  return { connections: new Set(), members: new Set() };
 }
 
 function giveBack(ticket: BreakerTicket, error: unknown, failureCodes: readonly ErrorCode[]): void {

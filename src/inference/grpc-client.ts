@@ -1,7 +1,7 @@
 /**
  * InferenceClient over gRPC.
  *
- * With several endpoints a call that finds no connection goes on to the next one within the same deadline; every other
+ * With several servers a call that finds no connection goes on to the next one within the same deadline; every other
  * error is the answer. Shared memory belongs to one server, so a pool that may stand for several refuses it.
  */
 import {
@@ -33,8 +33,14 @@ import { decodeInferResponse } from '../kserve/infer-response.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
 import { fromInt64Shape } from '../kserve/tensor-layout.ts';
 import type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion, TensorMetadata } from './client.ts';
-import { type ChannelTls, channelCredentials } from './connection.ts';
-import { type BreakerChoice, defaultBreaker, EndpointPool, type OnBreakerChange } from './endpoint-pool.ts';
+import type { ChannelTls } from './connection.ts';
+import {
+  type BreakerChoice,
+  defaultBreaker,
+  EndpointPool,
+  type OnBreakerChange,
+  type PoolEvent,
+} from './endpoint-pool.ts';
 import { acrossConnections } from './failover.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { StreamInference } from './stream-inference.ts';
@@ -53,9 +59,13 @@ export type GrpcClientOptions = {
   /** Sent with every call, for example an API key. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly onBreakerChange?: OnBreakerChange;
+  /** Servers that come and go, names that cannot be looked up, certificates that a server refuses. */
+  readonly onEvent?: (event: PoolEvent) => void;
+  /** How often the addresses of a `dns://` name are asked for; 5 s unless given. */
+  readonly lookUpEveryMs?: number;
   /** `stream`: inferences without shared memory travel on long-lived streams where the server offers them; `unary` unless given. */
   readonly inferOver?: 'unary' | 'stream';
-  /** Separate HTTP/2 connections to each endpoint, so that one's flow control holds up nothing else; 1 unless given. */
+  /** Separate HTTP/2 connections to each server, so that one's flow control holds up nothing else; 1 unless given. */
   readonly connectionsPerEndpoint?: number;
   /** `defaultBreaker` unless given. */
   readonly breaker?: BreakerChoice;
@@ -75,7 +85,8 @@ class GrpcInferenceClient implements InferenceClient {
   readonly #streams: StreamInference | undefined;
 
   constructor(options: GrpcClientOptions) {
-    const { target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange } = options;
+    const { target, targetSetting, receiveLimitBytes, tls, metadata, onBreakerChange, onEvent, lookUpEveryMs } =
+      options;
     const { inferOver = 'unary', connectionsPerEndpoint = 1, breaker = defaultBreaker } = options;
     if (!Number.isSafeInteger(receiveLimitBytes) || receiveLimitBytes <= 0) {
       throw new ServingError(
@@ -86,10 +97,12 @@ class GrpcInferenceClient implements InferenceClient {
     const endpoints = parseTarget(target, targetSetting);
     this.target = endpoints.map(({ name }) => name).join(',');
     this.#metadata = toMetadata(metadata ?? {});
-    this.#pool = new EndpointPool(endpoints, channelCredentials(tls), {
+    this.#pool = new EndpointPool(endpoints, {
       receiveLimitBytes,
-      serverName: tls?.serverName,
+      tls,
       onBreakerChange,
+      onEvent,
+      lookUpEveryMs,
       connectionsPerEndpoint,
       breaker,
     });
@@ -207,8 +220,15 @@ class GrpcInferenceClient implements InferenceClient {
     const deadlineMs = deadlineOf(options, Date.now());
     const metadata = withTraceparent(this.#metadata, options.traceparent);
     const call = { method, kind, bytes, read, metadata, deadlineMs, signal: options.signal };
-    return acrossConnections(this.#pool, { method, guarded: kind === 'infer', signal: options.signal }, (connection) =>
-      callOnce(connection, call),
+    return acrossConnections(
+      this.#pool,
+      {
+        method,
+        guarded: kind === 'infer',
+        deadlineMs: performance.now() + options.timeoutMs,
+        signal: options.signal,
+      },
+      (connection) => callOnce(connection, call),
     );
   }
 

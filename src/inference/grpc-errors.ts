@@ -51,7 +51,14 @@ const RULES: readonly Rule[] = [
     'the model is not ready',
     /not at ready state|not ready|no available versions|unknown model|unload(ed|ing)|scheduler for model/i,
   ),
-  rule('UNAVAILABLE', 'INFERENCE_UNAVAILABLE', 'TLS to the server failed', /certificate|self[- ]signed|\b(ssl|tls)\b/i),
+  tlsRule('its certificate has expired, renew it there', /certificate has expired/i),
+  tlsRule('its certificate is not valid yet, compare the clocks', /certificate is not yet valid/i),
+  tlsRule('its certificate is for another name, check the address or the server name override', /altnames/i),
+  tlsRule(
+    'its certificate is of an authority that is not among those trusted here',
+    /self[- ]signed|unable to (verify|get)/i,
+  ),
+  tlsRule(undefined, /certificate|\b(ssl|tls)\b/i),
   rule('UNAVAILABLE', 'INFERENCE_UNAVAILABLE', 'the server cannot be reached'),
 
   rule(
@@ -194,6 +201,11 @@ function withheld(words: string): Error {
   const told = new Error(`words of the model server withheld (${words.length} characters); its own log has them`);
   // For a caller that knows what it asks for: not enumerable, so that nothing prints it by accident.
   return Object.defineProperty(told, 'details', { value: words, enumerable: false });
+}
+
+function tlsRule(why: string | undefined, text: RegExp): Rule {
+  const meaning = `TLS to the server failed${why === undefined ? '' : `: ${why}`}`;
+  return rule('UNAVAILABLE', 'INFERENCE_UNAVAILABLE', meaning, text);
 }
 
 function rule(name: keyof typeof status, code: ErrorCode, meaning: string, text?: RegExp, kind?: CallKind): Rule {

@@ -22,13 +22,12 @@ const { modelInfer, modelStreamInfer } = GRPCInferenceService.method;
 export class StreamInference {
   readonly #pool: EndpointPool;
   readonly #metadata: Metadata;
-  readonly #lanes: ReadonlyMap<Connection, StreamLane>;
+  readonly #lanes = new Map<Connection, StreamLane>();
   #lastId = 0;
 
   constructor(pool: EndpointPool, metadata: Metadata) {
     this.#pool = pool;
     this.#metadata = metadata;
-    this.#lanes = new Map(pool.all.map((connection) => [connection, new StreamLane(connection, metadata)]));
   }
 
   async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
@@ -41,7 +40,7 @@ export class StreamInference {
     const stream: StreamRequest = { id, bytes: encodeInferRequest(traced, id), deadlineMs, signal };
     const answer = await acrossConnections(
       this.#pool,
-      { method: modelStreamInfer.name, guarded: true, signal },
+      { method: modelStreamInfer.name, guarded: true, deadlineMs, signal },
       (connection) => this.#ask(connection, stream, traceparent),
     );
     return decodeInferResponse(answer, request, id);
@@ -51,8 +50,20 @@ export class StreamInference {
     for (const lane of this.#lanes.values()) lane.close();
   }
 
+  #laneOf(connection: Connection): StreamLane {
+    const known = this.#lanes.get(connection);
+    if (known !== undefined) return known;
+    const lane = new StreamLane(connection, this.#metadata);
+    this.#lanes.set(connection, lane);
+    connection.onClose(() => {
+      this.#lanes.delete(connection);
+      lane.close();
+    });
+    return lane;
+  }
+
   async #ask(connection: Connection, request: StreamRequest, traceparent: string | undefined): Promise<InferAnswer> {
-    const lane = this.#lanes.get(connection)!;
+    const lane = this.#laneOf(connection);
     if (lane.isOffered(performance.now())) {
       try {
         return await lane.infer(request);

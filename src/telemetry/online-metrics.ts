@@ -56,6 +56,8 @@ export function createOnlineMetrics(registry: MetricsRegistry) {
     inFlight: (pool: (typeof pools)[number], change: number): void => underWay.add({ pool }, change),
     breaker: (pool: (typeof pools)[number], endpoint: string, state: (typeof breakerStates)[number]): void =>
       breakers.add({ pool, endpoint, state }),
+    /** Counts stay: they are of changes that have been. */
+    left: (): void => {},
     cut: (pool: (typeof pools)[number]): void => cuts.add({ pool }),
   };
 }

@@ -4,14 +4,16 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
-import { loadTlsMaterial } from '../../src/config/file-types.ts';
 import { type InferenceConfig, inferenceSettings } from '../../src/config/sections/inference.ts';
 import { asServingError, isServingError, ServingError } from '../../src/errors.ts';
 import { ChannelWatch } from '../../src/inference/channel-watch.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
+import type { PoolEvent } from '../../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient, type GrpcClientOptions } from '../../src/inference/grpc-client.ts';
+import { logPoolEvent, tlsFilesLog } from '../../src/inference/pool-log.ts';
 import { RenewableClient } from '../../src/inference/renewable-client.ts';
+import { TlsFiles } from '../../src/inference/tls-files.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
 import type { BreakerStateName } from '../../src/resilience/breaker.ts';
@@ -54,15 +56,16 @@ export async function connectEngine(
   log: Log,
   signal: AbortSignal,
 ): Promise<EngineConnection> {
+  const base = clientOptions(config, log);
   // The size of answers, and so the receive limit, is known only when the model has been described.
-  const scout = createGrpcInferenceClient(clientOptions(config, 4 * 1024 * 1024));
+  const scout = createGrpcInferenceClient({ ...base, receiveLimitBytes: 4 * 1024 * 1024 });
   try {
     const contract = await describeModel(scout, config, health, log, signal);
     const onBreakerChange: OnBreaker = (endpoint, state) => {
       log[state === 'open' ? 'warn' : 'info']('breaker', { endpoint, state });
       onBreaker(endpoint, state);
     };
-    const options = { ...clientOptions(config, receiveLimitFor(contract)), onBreakerChange };
+    const options = { ...base, receiveLimitBytes: receiveLimitFor(contract), onBreakerChange };
     const openFresh = () => createGrpcInferenceClient(options);
     const channel = new ChannelWatch(WEDGED, systemClock.monotonicMs());
     const client = new RenewableClient(openFresh(), (end) => {
@@ -164,12 +167,20 @@ async function answers(client: InferenceClient, modelName: string): Promise<bool
   }
 }
 
-function clientOptions({ endpoints, tls }: InferenceConfig, receiveLimitBytes: number): GrpcClientOptions {
+function clientOptions({ endpoints, tls }: InferenceConfig, log: Log): Omit<GrpcClientOptions, 'receiveLimitBytes'> {
+  const { batchIngestGrpcUrl, caPath, certPath, keyPath } = inferenceSettings;
   const base = {
     target: endpoints.join(','),
-    targetSetting: inferenceSettings.batchIngestGrpcUrl.name,
-    receiveLimitBytes,
+    targetSetting: batchIngestGrpcUrl.name,
+    onEvent: (event: PoolEvent) => logPoolEvent(log, event),
   };
   if (tls === undefined) return base;
-  return { ...base, tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } };
+  const { serverNameOverride, ...paths } = tls;
+  const files = new TlsFiles({
+    paths,
+    serverName: serverNameOverride,
+    settings: { caPath: caPath.name, certPath: certPath.name, keyPath: keyPath.name },
+    events: tlsFilesLog(log),
+  });
+  return { ...base, tls: files };
 }

@@ -23,7 +23,15 @@ import {
 import { GRPCInferenceService } from '../../../src/kserve/gen/grpc_service_pb.ts';
 
 export type Failure = { readonly code: status; readonly details: string };
-export type Seen = { readonly metadata: Metadata; readonly deadlineMs: number; readonly cancelled: () => boolean };
+export type Seen = {
+  readonly metadata: Metadata;
+  readonly deadlineMs: number;
+  readonly cancelled: () => boolean;
+  /** Name in the certificate of the client; undefined without one. */
+  readonly client: string | undefined;
+  /** Of this server, as the client calls it. */
+  readonly host: string;
+};
 
 type Methods = typeof GRPCInferenceService.method;
 type Handler<M> =
@@ -38,10 +46,13 @@ export type FakeServer = { readonly port: number; readonly target: string; stop(
 export async function startFakeServer(
   handlers: Handlers,
   {
+    host = '127.0.0.1',
     port = 0,
     credentials = ServerCredentials.createInsecure(),
     ...options
   }: ServerOptions & {
+    /** A loopback address. */
+    readonly host?: string;
     readonly port?: number;
     readonly credentials?: ServerCredentials;
   } = {},
@@ -66,9 +77,9 @@ export async function startFakeServer(
     );
   }
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
+    server.bindAsync(`${host}:${port}`, credentials, (error, actual) => (error ? reject(error) : resolve(actual)));
   });
-  return { port: bound, target: `127.0.0.1:${bound}`, stop: () => server.forceShutdown() };
+  return { port: bound, target: `${host}:${bound}`, stop: () => server.forceShutdown() };
 }
 
 type Call = ServerUnaryCall<MessageShape<DescMessage>, MessageShape<DescMessage>>;
@@ -80,10 +91,16 @@ async function answer(handler: AnyHandler, method: DescMethodUnary, call: Call, 
     metadata: call.metadata,
     deadlineMs: Number(call.getDeadline()),
     cancelled: () => call.cancelled,
+    client: nameOf(call.getAuthContext().sslPeerCertificate?.subject.CN),
+    host: call.getHost(),
   };
   const result = await handler(call.request, seen);
   if ('code' in result) reply(result as Failure);
   else reply(null, create(method.output, result as MessageInitShape<DescMessage>));
+}
+
+function nameOf(commonName: string | string[] | undefined): string | undefined {
+  return Array.isArray(commonName) ? commonName[0] : commonName;
 }
 
 /** A handler result that never comes. */

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isServingError } from '../../../src/errors.ts';
-import { tryOrder } from '../../../src/inference/endpoint-pool.ts';
-import { parseTarget } from '../../../src/inference/target.ts';
+import { type BalancedName, parseTarget, serverAt } from '../../../src/inference/target.ts';
 
 describe('targets', () => {
-  const good: { list: string; targets: string[]; balanced?: boolean }[] = [
+  const good: { list: string; targets: string[]; balanced?: BalancedName }[] = [
     { list: 'localhost:8001', targets: ['dns:///localhost:8001'] },
     { list: ' 10.0.0.1:8001 ', targets: ['dns:///10.0.0.1:8001'] },
     { list: '[::1]:8001', targets: ['dns:///[::1]:8001'] },
@@ -12,16 +11,27 @@ describe('targets', () => {
     {
       list: 'dns:///triton.rag.svc.cluster.local:8001',
       targets: ['dns:///triton.rag.svc.cluster.local:8001'],
-      balanced: true,
+      balanced: { host: 'triton.rag.svc.cluster.local', port: 8001, nameServer: undefined },
     },
+    {
+      list: 'dns://10.0.0.10/name:8001',
+      targets: ['dns:///name:8001'],
+      balanced: { host: 'name', port: 8001, nameServer: '10.0.0.10' },
+    },
+    {
+      list: 'dns://[::1]:5353/name:8001',
+      targets: ['dns:///name:8001'],
+      balanced: { host: 'name', port: 8001, nameServer: '[::1]:5353' },
+    },
+    { list: 'dns:///[::1]:1', targets: ['dns:///[::1]:1'], balanced: { host: '::1', port: 1, nameServer: undefined } },
     { list: 'unix:/run/triton.sock', targets: ['unix:/run/triton.sock'] },
     { list: 'a:1, b:2,[::1]:3', targets: ['dns:///a:1', 'dns:///b:2', 'dns:///[::1]:3'] },
   ];
-  for (const { list, targets, balanced = false } of good) {
+  for (const { list, targets, balanced } of good) {
     it(`takes ${list}`, () => {
       const endpoints = parseTarget(list, 'X');
       expect(endpoints.map(({ target }) => target)).toEqual(targets);
-      expect(endpoints.every((endpoint) => endpoint.balanced === balanced)).toBe(true);
+      for (const endpoint of endpoints) expect(endpoint.balanced).toEqual(balanced);
     });
   }
 
@@ -38,7 +48,10 @@ describe('targets', () => {
     { list: 'localhost:65536', message: /has the port "65536"/ },
     { list: 'localhost:8001/v2', message: /has the port "8001\/v2"/ },
     { list: 'http://localhost:8001', message: /scheme http:\/\/: write host:port/ },
-    { list: 'dns://8.8.8.8/name:1', message: /three slashes/ },
+    { list: 'dns://name:1', message: /three slashes/ },
+    { list: 'dns://resolver/name:1', message: /name server "resolver": write the IP address/ },
+    { list: 'dns://1.2.3/name:1', message: /name server "1.2.3"/ },
+    { list: 'dns:///a:1/v2', message: /has the port "1\/v2"/ },
     { list: 'dns:///::1:8001', message: /without brackets/ },
     { list: 'unix:relative.sock', message: /write unix:\/path/ },
     { list: 'user@host:8001', message: /has the host "user@host"/ },
@@ -54,14 +67,14 @@ describe('targets', () => {
   }
 });
 
-describe('order of endpoints', () => {
-  const cases: { name: string; turn: number; away: number[]; order: number[] }[] = [
-    { name: 'first turn', turn: 0, away: [], order: [0, 1, 2] },
-    { name: 'next turn starts at the next', turn: 1, away: [], order: [1, 2, 0] },
-    { name: 'one that is away comes last', turn: 1, away: [1], order: [2, 0, 1] },
-    { name: 'all away: all are tried', turn: 2, away: [0, 1, 2], order: [2, 0, 1] },
-  ];
-  for (const { name, turn, away, order } of cases) {
-    it(name, () => expect(tryOrder(3, turn, (index) => !away.includes(index))).toEqual(order));
-  }
+describe('a server at an address of a name', () => {
+  it('is called by the address and known by the name', () => {
+    const name = { host: 'embed.rag', port: 8001, nameServer: undefined };
+    expect(serverAt('10.0.0.3', name)).toEqual({
+      name: '10.0.0.3:8001',
+      target: 'ipv4:10.0.0.3:8001',
+      knownAs: { host: 'embed.rag', port: 8001 },
+    });
+    expect(serverAt('fd00::3', name)).toMatchObject({ name: '[fd00::3]:8001', target: 'ipv6:[fd00::3]:8001' });
+  });
 });
