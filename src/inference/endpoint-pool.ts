@@ -168,7 +168,7 @@ export class EndpointPool {
 
   #watch(name: string, balanced: BalancedName): NameWatch {
     const servers = new Map<string, PoolMember>();
-    const { onEvent = () => {}, lookUpEveryMs: everyMs = LOOK_UP_EVERY_MS } = this.#options;
+    const { onEvent = () => {}, onBreakerChange = () => {}, lookUpEveryMs: everyMs = LOOK_UP_EVERY_MS } = this.#options;
     const { nameServer } = balanced;
     const lookup: AddressLookup = nameServer === undefined ? machineLookup : lookupAt(nameServer);
     const onChange = ({ joined, left }: MembershipChange) => {
@@ -185,6 +185,8 @@ export class EndpointPool {
         servers.delete(address);
         this.#members.splice(this.#members.indexOf(member), 1);
         member.retire();
+        // Whoever shows breakers would show this one open for ever.
+        if (member.breaker.state !== 'closed') onBreakerChange(member.server.name, 'closed');
         onEvent({ kind: 'left', server: member.server.name, endpoint: name });
       }
       for (const arrived of this.#onMember) arrived();

@@ -78,10 +78,8 @@ export class RenewableClient implements InferenceClient {
     this.#current.client.close();
   }
 
-  async #run<T>(
-    call: (client: InferenceClient, options: CallOptions) => Promise<T>,
-    { timeoutMs, signal }: CallOptions,
-  ): Promise<T> {
+  async #run<T>(call: (client: InferenceClient, options: CallOptions) => Promise<T>, options: CallOptions): Promise<T> {
+    const { signal } = options;
     const generation = this.#current;
     // Not AbortSignal.any: a signal that lives as long as the process would collect its dependents.
     const abort = new AbortController();
@@ -90,7 +88,7 @@ export class RenewableClient implements InferenceClient {
     signal?.addEventListener('abort', giveUp, { once: true });
     generation.calls.add(abort);
     try {
-      const result = await call(generation.client, { timeoutMs, signal: abort.signal });
+      const result = await call(generation.client, { ...options, signal: abort.signal });
       this.#onEnd('answered');
       return result;
     } catch (error) {

@@ -32,14 +32,17 @@ export class Connection {
   /** Asking makes an idle one connect. */
   get state(): ConnectionState {
     if (this.#closed) return 'failed';
-    switch (this.client.getChannel().getConnectivityState(true)) {
+    const channel = this.client.getChannel();
+    switch (channel.getConnectivityState(false)) {
       case connectivityState.READY:
         return 'ready';
-      case connectivityState.TRANSIENT_FAILURE:
-      case connectivityState.SHUTDOWN:
-        return 'failed';
-      default:
+      case connectivityState.IDLE:
+        channel.getConnectivityState(true);
         return 'connecting';
+      case connectivityState.CONNECTING:
+        return 'connecting';
+      default:
+        return 'failed';
     }
   }
 

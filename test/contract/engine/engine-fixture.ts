@@ -26,6 +26,10 @@ const RawClient = makeClientConstructor(grpcDefinition(GRPCInferenceService), 'i
 const RECEIVE_LIMIT = 64 * 2 ** 20;
 
 export type Overrides = {
+  /** A loopback address; 127.0.0.1 unless given. */
+  readonly host?: string;
+  /** A free one unless given. */
+  readonly grpcPort?: number;
   readonly synthetic?: Partial<SyntheticOptions>;
   readonly queue?: Partial<EngineOptions['queue']>;
   readonly allowClientSharedMemory?: boolean;
@@ -34,10 +38,11 @@ export type Overrides = {
 
 export async function runEngine(overrides: Overrides = {}): Promise<RunningEngine> {
   const shm = mkdtempSync(join(tmpdir(), 'rag-engine-shm-'));
+  const { host = '127.0.0.1', grpcPort = 0 } = overrides;
   const engine = await startEngine({
     server: {
-      host: '127.0.0.1',
-      grpcPort: 0,
+      host,
+      grpcPort,
       httpPort: 0,
       metricsPort: 0,
       shmBasePath: shm,
@@ -47,7 +52,7 @@ export async function runEngine(overrides: Overrides = {}): Promise<RunningEngin
     queue: { maxQueueSize: 0, defaultTimeoutUs: 0, queueDelayUs: 0, ...overrides.queue },
     model: overrides.model ?? { kind: 'synthetic', synthetic: { ...plainSynthetic, ...overrides.synthetic } },
   });
-  const target = `127.0.0.1:${engine.ports.grpcPort}`;
+  const target = `${host}:${engine.ports.grpcPort}`;
   const client = createGrpcInferenceClient({ target, targetSetting: 'TEST', receiveLimitBytes: RECEIVE_LIMIT });
   const raw = new RawClient(target, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 });
   return {
@@ -55,7 +60,7 @@ export async function runEngine(overrides: Overrides = {}): Promise<RunningEngin
     client,
     raw,
     shm,
-    url: (path) => `http://127.0.0.1:${engine.ports.httpPort}${path}`,
+    url: (path) => `http://${host}:${engine.ports.httpPort}${path}`,
     stop: async () => {
       client.close();
       raw.close();

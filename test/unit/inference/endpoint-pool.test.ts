@@ -157,6 +157,35 @@ describe('a name with several addresses', () => {
   });
 });
 
+describe('a list', () => {
+  it('a server that was away and comes back begins with a small share', async () => {
+    const one = await serve(ONE);
+    let two = await serve(TWO, one.port);
+    const target = `${one.target},${two.target}`;
+    const client = createGrpcInferenceClient({ target, targetSetting: 'X', receiveLimitBytes: 1 << 20 });
+    ends.push(() => client.close());
+    const both = async () => {
+      await ask(client, 10);
+      return one.calls > 0 && two.calls > 0;
+    };
+    await expect.poll(both).toBe(true);
+    const calls = one.calls;
+    two.stop();
+    await ask(client, 20);
+    expect(one.calls).toBeGreaterThanOrEqual(calls + 20);
+    two = await serve(TWO, one.port);
+    const back = async () => {
+      await ask(client, 1);
+      return two.calls;
+    };
+    await expect.poll(back, { timeout: 10_000, interval: 20 }).toBe(1);
+    const before = [one.calls, two.calls] as const;
+    await ask(client, 55);
+    expect(two.calls - before[1]).toBeGreaterThanOrEqual(4);
+    expect(two.calls - before[1]).toBeLessThan((one.calls - before[0]) / 2);
+  });
+});
+
 describe('a name without an address', () => {
   it('is an outage that names it, at once; it is found when it has one', async () => {
     const one = await serve(ONE);

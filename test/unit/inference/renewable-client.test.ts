@@ -56,6 +56,14 @@ describe('RenewableClient', () => {
     expect(ends).toEqual(['answered', 'unanswered', 'unanswered']);
   });
 
+  it('hands the trace context on', async () => {
+    const { client } = await openAt({
+      serverLive: (_, { metadata }) => ({ live: metadata.get('traceparent')[0] === '00-trace' }),
+    });
+    expect(await client.serverLive({ timeoutMs: 5_000, traceparent: '00-trace' })).toBe(true);
+    expect(await client.serverLive({ timeoutMs: 5_000 })).toBe(false);
+  });
+
   it('a replacement that comes after close is closed', async () => {
     const { client, open } = await openAt({ serverLive: () => ({ live: true }) });
     client.close();
