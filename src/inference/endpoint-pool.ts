@@ -172,7 +172,7 @@ export class EndpointPool {
     const { nameServer } = balanced;
     const lookup: AddressLookup = nameServer === undefined ? machineLookup : lookupAt(nameServer);
     const onChange = ({ joined, left }: MembershipChange) => {
-      const late = this.#members.length > 0;
+      const late = servers.size > 0;
       for (const address of joined) {
         const member = this.#member(serverAt(address, balanced), late);
         servers.set(address, member);

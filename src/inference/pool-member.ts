@@ -16,13 +16,13 @@ export type MemberOptions = {
   readonly connections: number;
   readonly breaker: BreakerPolicy;
   readonly slowStart: SlowStartPolicy;
-  /** Joined a pool that was at work. */
+  /** Joined others that are at work. */
   readonly late: boolean;
   /** Those of now: they change with the certificate. */
   readonly credentials: () => ChannelCredentials;
   readonly options: ChannelOptions;
   onBreakerChange(state: BreakerStateName): void;
-  /** A connection with the new certificate did not come about, and the old one is well: it is kept. */
+  /** A connection with the new certificate did not come about, and the old one is well: it is kept, and it is tried again. */
   onRenewalRefused(): void;
 };
 
@@ -106,13 +106,7 @@ export class PoolMember implements Contender {
    * what is under way on it ends by itself.
    */
   async renew(): Promise<void> {
-    if (this.#gone) return;
-    clearTimeout(this.#again);
-    for (const connection of this.#coming.splice(0)) connection.close();
-    const renewed = await Promise.all(this.#connections.map((_, index) => this.#replace(index)));
-    if (this.#gone || renewed.every(Boolean)) return;
-    this.#options.onRenewalRefused();
-    this.#again = setTimeout(() => void this.renew(), RENEW_AGAIN_MS).unref();
+    if (!(await this.#renewAll())) this.#options.onRenewalRefused();
   }
 
   /** Takes no more calls; what is under way ends by itself. */
@@ -124,6 +118,17 @@ export class PoolMember implements Contender {
   close(): void {
     this.#leave();
     for (const connection of this.#connections) connection.close();
+  }
+
+  /** False when a server that is well refuses; then it is tried again. */
+  async #renewAll(): Promise<boolean> {
+    if (this.#gone) return true;
+    clearTimeout(this.#again);
+    for (const connection of this.#coming.splice(0)) connection.close();
+    const renewed = await Promise.all(this.#connections.map((_, index) => this.#replace(index)));
+    if (this.#gone || renewed.every(Boolean)) return true;
+    this.#again = setTimeout(() => void this.#renewAll(), RENEW_AGAIN_MS).unref();
+    return false;
   }
 
   #leave(): void {

@@ -62,6 +62,8 @@ export class TlsFiles implements ChannelTls {
 
   /** Looks for as long as anybody listens; keeps no process alive. */
   onChange(listener: () => void): () => void {
+    const { paths } = this.#options;
+    if (PARTS.every((part) => paths[part] === undefined)) return () => {};
     this.#listeners.add(listener);
     if (this.#timer === undefined) this.#lookIn(this.#everyMs);
     return () => {
