@@ -166,9 +166,9 @@ describe.each(transports)('%s', (transport) => {
     await askAll(online, 30);
     proxy.blackhole();
     const finding: string[] = [];
-    while (left() !== 'open') finding.push(await ask(online, 100));
+    while (left() !== 'open') finding.push(await ask(online, 500));
     expect(finding.filter((end) => end !== 'ok')).toEqual(Array(5).fill('INFERENCE_DEADLINE'));
-    const after = await askAll(online, 200, 100);
+    const after = await askAll(online, 200, 500);
     expect(online.health()).toMatchObject({ status: 'ready' });
     // A probe is a real call: one fails each time that the breaker tries.
     expect(after.filter((end) => end !== 'ok').length).toBeLessThanOrEqual(of('half-open'));
