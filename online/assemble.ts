@@ -7,6 +7,7 @@ import { logPoolEvent, tlsFilesLog } from '../src/inference/pool-log.ts';
 import { TlsFiles } from '../src/inference/tls-files.ts';
 import { embedderContract, rerankerContract } from '../src/kserve/model-contract.ts';
 import type { ModelDescription } from '../src/kserve/model-description.ts';
+import { loadHostTracing } from '../src/telemetry/host-tracing.ts';
 import { type Log, silentLog } from '../src/telemetry/log.ts';
 import type { OnlineHost } from './create.ts';
 import { embedCall, vectorOf } from './embedder.ts';
@@ -51,6 +52,7 @@ export async function assemble(settings: OnlineOptions | OnlineEnv, host: Online
     const { createOnlineMetrics } = await import('../src/telemetry/online-metrics.ts');
     listeners.push(createOnlineMetrics(host.registry));
   }
+  const tracing = await loadHostTracing();
   const maker = new PartsMaker(checked, tellAll(listeners), host.log ?? silentLog);
   const online = new Online({
     coalesce: checked.embed.coalesce,
@@ -72,6 +74,7 @@ export async function assemble(settings: OnlineOptions | OnlineEnv, host: Online
     stats,
     events: maker.events,
     clock: systemClock,
+    tracing,
   });
   try {
     await warmOrLate(online, checked.warmUpTimeoutMs, host.signal);
@@ -133,7 +136,7 @@ class PartsMaker {
       servers.add(server);
       this.events.breaker(name, server, 'closed');
     }
-    const modelPool = new ModelPool<C>({ name, client, maxInFlight, leastMs }, this.events);
+    const modelPool = new ModelPool<C>({ name, client, maxInFlight, leastMs, transport }, this.events);
     const watch = new ModelWatch<C>(modelPool, {
       name,
       client,
@@ -143,7 +146,7 @@ class PartsMaker {
       warmUps: () => connections * servers.size,
       log: this.#log,
     });
-    return { pool: modelPool, watch, timeoutMs, maxTextBytes };
+    return { pool: modelPool, watch, modelName: model, timeoutMs, maxTextBytes };
   }
   #onPoolEvent(pool: PoolName, servers: Set<string>, event: PoolEvent): void {
     if (event.kind === 'joined') {

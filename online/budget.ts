@@ -5,6 +5,7 @@
 import { defaultMaxListeners, getMaxListeners, setMaxListeners } from 'node:events';
 import type { Clock } from '../src/clock.ts';
 import { ServingError } from '../src/errors.ts';
+import type { Span } from '../src/telemetry/tracing.ts';
 
 export type CallLimits = {
   /** When the call must have ended: a number on the clock of `performance.now()`, or a Date. One that is past costs no call. */
@@ -21,6 +22,8 @@ export type Budget = {
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
   readonly traceparent: string | undefined;
+  /** Where the host traces: what the requests hang under. */
+  readonly span?: Span | undefined;
 };
 
 /** Further away than this, it is a mistake: most often a number of another clock. */
@@ -29,9 +32,9 @@ const LISTENERS = 10_000;
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Throws ARGUMENT_INVALID for a limit that is no time, and INFERENCE_CANCELLED for a signal that has fired. */
-export function budgetOf(limits: CallLimits, defaultMs: number, clock: Clock): Budget {
+export function budgetOf(limits: CallLimits, defaultMs: number, clock: Clock, span?: Span): Budget {
   const nowMs = clock.monotonicMs();
-  const { deadline, timeoutMs, signal, traceparent } = limits;
+  const { deadline, timeoutMs, signal } = limits;
   if (signal !== undefined) {
     if (signal.aborted) throw cancelled(signal);
     expectMany(signal);
@@ -47,8 +50,13 @@ export function budgetOf(limits: CallLimits, defaultMs: number, clock: Clock): B
   return {
     deadlineMs: ends.length === 0 ? nowMs + defaultMs : Math.min(...ends),
     signal,
-    traceparent: traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined,
+    traceparent: givenTraceparent(limits),
+    span,
   };
+}
+
+export function givenTraceparent({ traceparent }: CallLimits): string | undefined {
+  return traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined;
 }
 
 /** A part of a budget: it ends after `ms`, or with the whole. */

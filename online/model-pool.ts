@@ -9,6 +9,7 @@
 import { setMaxListeners } from 'node:events';
 import { ServingError } from '../src/errors.ts';
 import type { InferenceClient } from '../src/inference/client.ts';
+import { type InferPath, inferWithin } from '../src/inference/infer-span.ts';
 import type { InferRequest, InferResponse } from '../src/kserve/tensor.ts';
 import { Permits, type Release } from '../src/resilience/permits.ts';
 import { type Budget, cancelled } from './budget.ts';
@@ -22,6 +23,8 @@ export type ModelPoolOptions = {
   readonly maxInFlight: number;
   /** With less time left the model is not asked. */
   readonly leastMs: number;
+  /** For its spans; unary unless given. */
+  readonly transport?: InferPath;
 };
 
 export type PoolCall<C> = {
@@ -153,18 +156,19 @@ export class ModelPool<C extends ModelContract> {
   }
 
   async #ask(call: PoolCall<C>, contract: C, from: number, to: number, budget: Budget): Promise<void> {
-    const { name, client } = this.#options;
-    const { deadlineMs, signal, traceparent } = budget;
+    const { name, client, transport } = this.#options;
+    const { deadlineMs, signal, traceparent, span } = budget;
     const request = call.request(contract, from, to);
     const timeoutMs = deadlineMs - performance.now();
     if (timeoutMs <= 0) throw new ServingError('INFERENCE_DEADLINE', `${name}: no time is left for the whole call`);
     this.#events.inFlight(name, 1);
     try {
-      const response = await client.infer(request, {
+      const options = {
         timeoutMs,
         ...(signal === undefined ? {} : { signal }),
         ...(traceparent === undefined ? {} : { traceparent }),
-      });
+      };
+      const response = await inferWithin(span, client, request, options, transport);
       call.take(response, contract, from, to);
     } finally {
       this.#events.inFlight(name, -1);

@@ -8,8 +8,11 @@ import type { Clock } from '../src/clock.ts';
 import { asServingError, isServingError, ServingError } from '../src/errors.ts';
 import type { VectorContract } from '../src/kserve/contract.ts';
 import type { RerankerContract } from '../src/kserve/model-contract.ts';
+import type { HostTracing } from '../src/telemetry/host-tracing.ts';
+import type { Span } from '../src/telemetry/tracing.ts';
 import { checkCandidates, checkQueries, checkQuery, checkTopK } from './arguments.ts';
 import { type Budget, budgetOf, type CallLimits } from './budget.ts';
+import { inCallSpan } from './call-span.ts';
 import { type Asked, Coalescer } from './coalescer.ts';
 import { type DegradedReason, degradedReasonOf } from './degraded.ts';
 import { embedCall, type Row, vectorOf } from './embedder.ts';
@@ -57,6 +60,7 @@ export type Reranked = {
 export type PoolParts<C extends { readonly modelName: string; readonly maxBatch: number }> = {
   readonly pool: ModelPool<C>;
   readonly watch: ModelWatch<C>;
+  readonly modelName: string;
   readonly timeoutMs: number;
   readonly maxTextBytes: number;
 };
@@ -71,6 +75,8 @@ export type OnlineParts = {
   readonly stats: StatsKeeper;
   readonly events: OnlineEvents;
   readonly clock: Clock;
+  /** Undefined where the host has no OpenTelemetry API. */
+  readonly tracing: HostTracing | undefined;
 };
 
 const NOTHING: Reranked['results'] = [];
@@ -101,12 +107,13 @@ export class Online {
   embed(queries: readonly string[], options?: CallLimits): Promise<Embedded>;
   async embed(queries: string | readonly string[], options: CallLimits = {}): Promise<Embedded | EmbeddedQuery> {
     const { embed, clock } = this.#parts;
-    return this.#counted('embed', async () => {
+    return this.#counted('embed', options, async (span) => {
       const texts = typeof queries === 'string' ? [queries] : queries;
       if (!Array.isArray(texts)) throw new ServingError('ARGUMENT_INVALID', 'embed takes a string or an array of them');
       checkQueries(texts);
       const startedAtMs = clock.monotonicMs();
-      const budget = budgetOf(options, embed.timeoutMs, clock);
+      span?.set({ 'rag_serving.rows': texts.length });
+      const budget = budgetOf(options, embed.timeoutMs, clock, span);
       const limitedTexts = limited(texts, embed.maxTextBytes, 'embed', this.#parts.events);
       const { contract, rows } =
         this.#coalescer !== undefined && texts.length === 1
@@ -125,13 +132,14 @@ export class Online {
    * (INFERENCE_CANCELLED), and for nothing else.
    */
   async rerank(query: string, candidates: readonly Candidate[], options: RerankOptions = {}): Promise<Reranked> {
-    return this.#counted('rerank', async () => {
+    return this.#counted('rerank', options, async (span) => {
       checkQuery(query, 'query');
       checkCandidates(candidates);
       const count = checkTopK(options.topK, candidates.length);
       const { rerank, clock } = this.#parts;
       const startedAtMs = clock.monotonicMs();
-      const budget = budgetOf(options, rerank?.timeoutMs ?? 1, clock);
+      span?.set({ 'rag_serving.rows': candidates.length });
+      const budget = budgetOf(options, rerank?.timeoutMs ?? 1, clock, span);
       if (count === 0) {
         const timing = { totalMs: clock.monotonicMs() - startedAtMs, requests: 0 };
         return { results: NOTHING, source: 'cross-encoder', degraded: undefined, timing };
@@ -149,7 +157,7 @@ export class Online {
     retrieve: Retrieve<C>,
     options: SearchOptions = {},
   ): Promise<SearchResult<C>> {
-    return this.#counted('search', () => runSearch(this, query, retrieve, options, this.#parts));
+    return this.#counted('search', options, () => runSearch(this, query, retrieve, options, this.#parts));
   }
 
   /** Resolves when every pool has been warmed up. Rejects with the signal's reason, or for a model that is not the one expected. */
@@ -218,11 +226,16 @@ export class Online {
     return { results: inIncomingOrder(candidates, count), source: 'rrf', degraded: reason, timing: timing(0) };
   }
 
-  async #counted<T extends object>(operation: Operation, call: () => Promise<T>): Promise<T> {
-    const { clock, events } = this.#parts;
+  async #counted<T extends object>(
+    operation: Operation,
+    limits: CallLimits,
+    call: (span: Span | undefined) => Promise<T>,
+  ): Promise<T> {
+    const { clock, events, tracing } = this.#parts;
+    const model = operation === 'search' ? undefined : this.#parts[operation]?.modelName;
     const startedAtMs = clock.monotonicMs();
     try {
-      const result = await call();
+      const result = await inCallSpan(tracing, operation, model, limits, call);
       const degraded = 'degraded' in result && result.degraded !== undefined;
       events.ended(operation, degraded ? 'degraded' : 'ok', clock.monotonicMs() - startedAtMs);
       return result;

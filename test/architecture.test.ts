@@ -46,7 +46,7 @@ const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
   [/^@lancedb\/lancedb$|^apache-arrow$/, /^src\/sinks\/lancedb\//],
   [/^bullmq$/, /^src\/retry\//],
   [/^fastify$/, /^src\/ops\//],
-  [/^(pino|prom-client)$/, /^src\/telemetry\//],
+  [/^(pino|prom-client)$|^@opentelemetry\//, /^src\/telemetry\//],
   [/^onnxruntime-node$|^@huggingface\/tokenizers$/, /^src\/engine\//],
   [/^commander$/, /^(workers|scripts)\//],
   [/^@bufbuild\/protobuf/, /^src\/(kserve|inference|engine)\//],
@@ -150,11 +150,12 @@ describe('structure', () => {
       /^(src\/(kafka|sinks|retry|shm|engine|ops|offsets|lifecycle|spot|pipeline|records)|workers|scripts)\//;
     expect(reached.filter((target) => folders.test(target))).toEqual([]);
     const packages = reached.filter((target) => !byPath.has(target) && !target.startsWith('node:'));
-    // prom-client only where a host passes a registry.
+    // prom-client only where a host passes a registry, the API of OpenTelemetry only where a host has it.
     expect(packages.sort()).toEqual([
       '@bufbuild/protobuf',
       '@bufbuild/protobuf/codegenv2',
       '@grpc/grpc-js',
+      '@opentelemetry/api',
       'prom-client',
     ]);
   });

@@ -10,6 +10,11 @@ Signals: SIGTERM or SIGINT stops fetching, finishes what is in flight within RAG
 leaves the group. A second signal leaves 3 seconds. A notice that the machine will be taken away (RAG_SERVING_SPOT_PROVIDER)
 does the same within what the notice leaves.
 
+Traces: the standard variables of OpenTelemetry. OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT switches
+them on; OTEL_EXPORTER_OTLP_PROTOCOL, _HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, _ARG and
+OTEL_BSP_* are heeded; OTEL_SDK_DISABLED=true or OTEL_TRACES_EXPORTER=none switches them off. A collector that is away holds
+nothing up.
+
 Exit codes: 0 drained, 1 failed, 2 wrong settings, 3 stopped with work not finished (not committed, read again later).`;
 
 export function registerWorkerCommand(program: Command, env: Env): void {

@@ -9,6 +9,7 @@ import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
 import { sinkSettings } from './sections/sink.ts';
 import { spotSettings } from './sections/spot.ts';
+import { traceSettings } from './sections/traces.ts';
 import type { PoolType, Setting, Settings } from './setting.ts';
 
 export type CatalogueSection = { readonly title: string; readonly settings: Settings };
@@ -23,6 +24,7 @@ export const catalogue: readonly CatalogueSection[] = [
   { title: 'Pipeline', settings: pipelineSettings },
   { title: 'Retries', settings: retrySettings },
   { title: 'Eviction of spot machines', settings: spotSettings },
+  { title: 'Traces', settings: traceSettings },
   { title: 'GPU, registry, cloud, monitoring', settings: platformSettings },
   { title: 'Files', settings: storageSettings },
 ];

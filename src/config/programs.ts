@@ -18,6 +18,7 @@ import { type IdentityConfig, readServer, type ServerConfig, serverSettings } fr
 import { readShm, type ShmConfig } from './sections/shm.ts';
 import { readSink, type SinkConfig, sinkSettings } from './sections/sink.ts';
 import { readSpot, type SpotConfig } from './sections/spot.ts';
+import { readTraces, type TracesConfig } from './sections/traces.ts';
 import type { PoolType } from './setting.ts';
 import { unknownNameWarnings } from './unknown-names.ts';
 
@@ -46,6 +47,7 @@ export type WorkerConfig = Warnings &
     readonly pipeline: PipelineConfig;
     readonly retry: RetryConfig;
     readonly spot: SpotConfig;
+    readonly traces: TracesConfig;
     readonly platform: PlatformConfig;
   };
 
@@ -80,6 +82,7 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     pipeline: readPipeline(read, { kafka, shm }),
     retry,
     spot: readSpot(read),
+    traces: readTraces(read),
     platform: readPlatform(read),
   };
   return finish(read, config);

@@ -15,6 +15,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal;
   /** W3C trace context. Unary calls carry it as metadata; on a stream it is the request parameter `traceparent`. */
   readonly traceparent?: string;
+  /** Goes with it, the same way. */
+  readonly tracestate?: string;
 };
 
 export type SharedMemoryRegion = {

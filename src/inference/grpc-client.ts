@@ -45,7 +45,7 @@ import { acrossConnections } from './failover.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { StreamInference } from './stream-inference.ts';
 import { parseTarget } from './target.ts';
-import { callOnce, deadlineOf, withTraceparent } from './unary-call.ts';
+import { callOnce, deadlineOf, withTraceContext } from './unary-call.ts';
 
 export type GrpcClientOptions = {
   /** host:port, or several separated by commas; see target.ts. */
@@ -218,7 +218,7 @@ class GrpcInferenceClient implements InferenceClient {
     options: CallOptions,
   ): Promise<T> {
     const deadlineMs = deadlineOf(options, Date.now());
-    const metadata = withTraceparent(this.#metadata, options.traceparent);
+    const metadata = withTraceContext(this.#metadata, options);
     const call = { method, kind, bytes, read, metadata, deadlineMs, signal: options.signal };
     return acrossConnections(
       this.#pool,

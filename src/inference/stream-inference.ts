@@ -15,7 +15,7 @@ import type { Connection, EndpointPool } from './endpoint-pool.ts';
 import { acrossConnections } from './failover.ts';
 import type { StreamRequest } from './infer-stream.ts';
 import { StreamLane } from './stream-lane.ts';
-import { callOnce, deadlineOf, withTraceparent } from './unary-call.ts';
+import { callOnce, deadlineOf, traceContextOf, withTraceContext } from './unary-call.ts';
 
 const { modelInfer, modelStreamInfer } = GRPCInferenceService.method;
 
@@ -32,16 +32,16 @@ export class StreamInference {
 
   async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
     const deadlineMs = deadlineOf(options, performance.now());
-    const { signal, traceparent } = options;
+    const { signal } = options;
     const id = String(++this.#lastId);
     // A stream has one set of metadata for all its requests.
-    const traced =
-      traceparent === undefined ? request : { ...request, parameters: { ...request.parameters, traceparent } };
+    const trace = traceContextOf(options);
+    const traced = trace === undefined ? request : { ...request, parameters: { ...request.parameters, ...trace } };
     const stream: StreamRequest = { id, bytes: encodeInferRequest(traced, id), deadlineMs, signal };
     const answer = await acrossConnections(
       this.#pool,
       { method: modelStreamInfer.name, guarded: true, deadlineMs, signal },
-      (connection) => this.#ask(connection, stream, traceparent),
+      (connection) => this.#ask(connection, stream, options),
     );
     return decodeInferResponse(answer, request, id);
   }
@@ -62,7 +62,7 @@ export class StreamInference {
     return lane;
   }
 
-  async #ask(connection: Connection, request: StreamRequest, traceparent: string | undefined): Promise<InferAnswer> {
+  async #ask(connection: Connection, request: StreamRequest, options: CallOptions): Promise<InferAnswer> {
     const lane = this.#laneOf(connection);
     if (lane.isOffered(performance.now())) {
       try {
@@ -76,7 +76,7 @@ export class StreamInference {
       kind: 'infer',
       bytes: request.bytes,
       read: readInferAnswer,
-      metadata: withTraceparent(this.#metadata, traceparent),
+      metadata: withTraceContext(this.#metadata, options),
       deadlineMs: Date.now() + request.deadlineMs - performance.now(),
       signal: request.signal,
     });

@@ -7,6 +7,7 @@
 import type { Metadata, ServiceError } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
 import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
+import type { TraceContext } from '../telemetry/tracing.ts';
 import type { CallOptions } from './client.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { type CallKind, fromGrpcError } from './grpc-errors.ts';
@@ -28,11 +29,17 @@ export function deadlineOf({ timeoutMs, signal }: CallOptions, nowMs: number): n
 }
 
 /** The metadata of a client, with the trace context of one call. */
-export function withTraceparent(metadata: Metadata, traceparent: string | undefined): Metadata {
-  if (traceparent === undefined) return metadata;
+export function withTraceContext(metadata: Metadata, options: CallOptions): Metadata {
+  const trace = traceContextOf(options);
+  if (trace === undefined) return metadata;
   const own = metadata.clone();
-  own.set('traceparent', traceparent);
+  for (const [name, value] of Object.entries(trace)) own.set(name, value);
   return own;
+}
+
+export function traceContextOf({ traceparent, tracestate }: CallOptions): TraceContext | undefined {
+  if (traceparent === undefined) return undefined;
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
 export type UnaryCall<T> = {

@@ -24,8 +24,8 @@ export type CommitterOptions = {
   readonly intervalMs: number;
   /** Finished messages that bring a commit forward. */
   readonly threshold: number;
-  /** Told how long each acknowledged commit took. */
-  readonly onCommitted?: ((tookMs: number) => void) | undefined;
+  /** Told how long each commit took, and the error of one that was not acknowledged. */
+  readonly onAttempted?: ((tookMs: number, error: ServingError | undefined) => void) | undefined;
   readonly onFatal: (error: ServingError) => void;
   /** The broker has answered. */
   readonly onResult: (result: 'ok' | 'failed') => void;
@@ -116,8 +116,13 @@ export class Committer {
 
   async #send(commits: readonly Commit[]): Promise<void> {
     const startedMs = performance.now();
-    await this.#options.attempt(commits);
-    this.#options.onCommitted?.(performance.now() - startedMs);
+    try {
+      await this.#options.attempt(commits);
+    } catch (error) {
+      this.#options.onAttempted?.(performance.now() - startedMs, kafkaError(error, 'commit offsets'));
+      throw error;
+    }
+    this.#options.onAttempted?.(performance.now() - startedMs, undefined);
     for (const commit of commits) this.#options.partitions.acknowledge(commit);
     this.#options.onResult('ok');
   }

@@ -85,7 +85,7 @@ class KafkaSource implements Source {
       log,
       intervalMs: options.commitIntervalMs,
       threshold: options.commitThreshold ?? defaults.commitThreshold,
-      onCommitted: options.onCommitted,
+      onAttempted: options.onCommit,
       onFatal: (error) => this.#fatal(error),
       onResult: (result) => {
         options.observer?.committed(result);

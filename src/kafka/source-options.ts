@@ -1,5 +1,6 @@
 /** What the source on Kafka is told, and what holds when it is not. */
 import type { OffsetResetPolicy } from '../config/sections/kafka.ts';
+import type { ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KafkaClient } from './client.ts';
 import type { DecodeOptions } from './decode.ts';
@@ -31,8 +32,8 @@ export type KafkaSourceOptions = {
   readonly fetchMaxBytes?: number;
   readonly fetchMaxBytesPerPartition?: number;
   readonly observer?: SourceObserver;
-  /** Told how long each acknowledged commit took. */
-  readonly onCommitted?: (tookMs: number) => void;
+  /** Told how long each commit took, and the error of one that was not acknowledged. */
+  readonly onCommit?: (tookMs: number, error: ServingError | undefined) => void;
   readonly log: Log;
 };
 

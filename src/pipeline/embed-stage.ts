@@ -5,6 +5,7 @@
  */
 import { isServingError, ServingError } from '../errors.ts';
 import { CallSize } from '../resilience/call-size.ts';
+import type { Span } from '../telemetry/tracing.ts';
 import type { Hold } from './holds.ts';
 import { type Perseverance, persevere, type Surroundings } from './persevere.ts';
 import { type EngineProbe, engineFault } from './soundness.ts';
@@ -114,20 +115,20 @@ export class EmbedStage {
     const { contract, norm, surroundings } = this.#options;
     const texts = piece.map(({ record }) => record.chunk.text);
     const call = async () => {
-      const embedded = await this.#timed(texts, signal);
+      const embedded = await this.#timed(texts, piece[0]?.trace?.span, signal);
       surroundings.observer.embedded(texts.length, embedded.transport);
       return vectorRows(embedded.vectors, texts.length, contract, norm);
     };
     return persevere(call, { stage: 'embed', hold, rows: texts.length, suspicious }, surroundings, signal);
   }
 
-  async #timed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+  async #timed(texts: readonly string[], span: Span | undefined, signal: AbortSignal): Promise<EmbeddedBatch> {
     const { transport, timeoutMs, surroundings } = this.#options;
     const { clock, log } = surroundings;
     const begunWith = this.#size.rows;
     const startedMs = clock.monotonicMs();
     try {
-      const embedded = await transport.embed(texts, signal);
+      const embedded = await transport.embed(texts, span, signal);
       this.#size.answered(begunWith, texts.length, (clock.monotonicMs() - startedMs) / timeoutMs);
       return embedded;
     } catch (error) {

@@ -1,6 +1,8 @@
 /** Persist stage: rows into the store and deletions out of it, whatever it takes. An outage is waited out. */
 import type { ServingError } from '../errors.ts';
 import type { RowOutcome, Sink, SinkRow } from '../sinks/sink.ts';
+import { inSpan } from '../telemetry/tracing.ts';
+import { storeSpan } from './batch-trace.ts';
 import type { PipelineStage } from './observer.ts';
 import { persevere, type Surroundings } from './persevere.ts';
 import type { DeletionTraveller, Traveller } from './traveller.ts';
@@ -57,7 +59,13 @@ export class PersistStage {
     signal: AbortSignal,
   ): Promise<void> {
     const effort = { stage, hold: 'sink', rows: items.length } as const;
-    const given = await persevere(() => call(items), effort, this.#surroundings, signal);
+    // Rows of one write are of one batch.
+    const span = items.length === 0 ? undefined : travellerOf(items[0] as I).trace?.span;
+    const attempt =
+      span === undefined
+        ? () => call(items)
+        : () => inSpan(span.child(storeSpan(this.#sink.name, stage, items.length)), () => call(items));
+    const given = await persevere(attempt, effort, this.#surroundings, signal);
     if (given.kind !== 'ok') {
       if (given.kind === 'stop') throw given.error;
       if (given.kind === 'suspect') return results.onRefused(travellerOf(items[0] as I), given.error, given.attempts);

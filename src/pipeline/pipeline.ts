@@ -9,6 +9,7 @@ import type { Outcome } from '../records/outcome.ts';
 import type { RecordInFlight, RejectInFlight } from '../records/travel.ts';
 import { Permits } from '../resilience/permits.ts';
 import type { Sink } from '../sinks/sink.ts';
+import type { PipelineTraces } from './batch-trace.ts';
 import { type EmbeddedChunk, EmbedStage, type EmbedStageOptions } from './embed-stage.ts';
 import { OrderGate } from './order.ts';
 import { Packer, type PackLimits } from './packer.ts';
@@ -31,6 +32,8 @@ export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings' | 'maxRows'
     readonly batchesInFlight: number;
     readonly persistConcurrency: number;
     readonly storeText: boolean;
+    /** Undefined unless the worker traces. */
+    readonly traces?: PipelineTraces | undefined;
     /** Called once, with the first error that no retry can heal. */
     onFatal(error: ServingError): void;
   };
@@ -174,6 +177,7 @@ export class Pipeline {
 
   #send(packed: readonly ChunkTraveller[], closedBy: string): void {
     this.#options.surroundings.observer.packed(packed.length, this.#options.limits.maxItems, closedBy);
+    this.#trace(packed, closedBy);
     void this.#guard(async (signal) => {
       const release = await this.#embedPermits.acquire(signal);
       try {
@@ -188,6 +192,17 @@ export class Pipeline {
         release();
       }
     });
+  }
+
+  /** Where the worker traces: one span for all of them, which ends when the last has settled. */
+  #trace(travellers: readonly Traveller[], closedBy: string): void {
+    const { traces } = this.#options;
+    if (traces === undefined) return;
+    const trace = traces.batch(
+      travellers.map(({ record }) => record),
+      closedBy,
+    );
+    for (const traveller of travellers) traveller.trace = trace;
   }
 
   #persist(chunks: readonly EmbeddedChunk[]): Promise<void> {
@@ -217,6 +232,7 @@ export class Pipeline {
     this.#deletions = [];
     for (let from = 0; from < all.length; from += MAX_DELETIONS_A_CALL) {
       const part = all.slice(from, from + MAX_DELETIONS_A_CALL);
+      this.#trace(part, 'deletions');
       for (const traveller of part) traveller.state = 'sent';
       const onStored = (traveller: DeletionTraveller) => this.#finish(traveller, { kind: 'deleted' });
       const onRefused = (traveller: DeletionTraveller, error: ServingError, attempts: number) =>
@@ -226,9 +242,17 @@ export class Pipeline {
   }
 
   #bury(rejects: readonly RejectInFlight[]): Promise<void> {
+    const trace = this.#options.traces?.batch(rejects, 'unreadable');
     return this.#guard(async (signal) => {
-      await this.#refusals.bury(rejects, signal);
-      for (const reject of rejects) this.#settle(reject, { kind: 'dead-lettered', error: reject.error });
+      await this.#refusals.bury(rejects, trace, signal).catch((error: unknown) => {
+        trace?.abandon();
+        throw error;
+      });
+      for (const reject of rejects) {
+        const outcome: Outcome = { kind: 'dead-lettered', error: reject.error };
+        this.#settle(reject, outcome);
+        trace?.settled(outcome);
+      }
     });
   }
 
@@ -257,7 +281,10 @@ export class Pipeline {
 
   #settle(open: Traveller | RejectInFlight, outcome: Outcome): void {
     if (!this.#open.delete(open)) return;
-    if ('state' in open) open.state = 'done';
+    if ('state' in open) {
+      open.state = 'done';
+      open.trace?.settled(outcome);
+    }
     const { settle } = 'state' in open ? open.record : open;
     settle(outcome);
     this.#options.surroundings.observer.settled(outcome.kind);

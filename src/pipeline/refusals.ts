@@ -9,6 +9,8 @@ import type { DeadLetter, DeadLetters } from '../kafka/dead-letter.ts';
 import type { Outcome } from '../records/outcome.ts';
 import type { RejectInFlight } from '../records/travel.ts';
 import type { RetryQueue } from '../retry/retry-queue.ts';
+import { inSpan } from '../telemetry/tracing.ts';
+import type { BatchTrace } from './batch-trace.ts';
 import { type Effort, persevere, type Surroundings } from './persevere.ts';
 import { type ChunkTraveller, isChunk, type Traveller } from './traveller.ts';
 
@@ -41,38 +43,42 @@ export class Refusals {
       if (retry !== undefined && !retry.last) return { kind: 'handed-over', error: refusal.error };
       if (retry === undefined && retries !== undefined) return this.#handOver(retries, traveller, refusal, signal);
     }
-    await this.#deliver([deadLetter(traveller, refusal)], signal);
+    await this.#deliver([deadLetter(traveller, refusal)], traveller.trace, signal);
     return { kind: 'dead-lettered', error: refusal.error };
   }
 
   /** Resolves when the dead-letter topic holds all of them. Rejects as `refused` does. */
-  bury(rejects: readonly RejectInFlight[], signal: AbortSignal): Promise<void> {
+  bury(rejects: readonly RejectInFlight[], trace: BatchTrace | undefined, signal: AbortSignal): Promise<void> {
     const letters = rejects.map(
       ({ raw, index, error }): DeadLetter => ({ raw, index, error, stage: 'decode', attempts: 1 }),
     );
-    return this.#deliver(letters, signal);
+    return this.#deliver(letters, trace, signal);
   }
 
   async #handOver(
     retries: Pick<RetryQueue, 'handOver'>,
-    { record }: ChunkTraveller,
+    { record, trace }: ChunkTraveller,
     { stage, error, attempts }: Refusal,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { raw, chunk } = record;
     const entry = { raw, index: chunk.batchIndex, chunkId: chunk.chunkId, stage, error, attempts };
-    await this.#acknowledged(
-      () => retries.handOver([entry], signal),
-      { stage: 'retry', hold: 'retries', rows: 1 },
-      signal,
-    );
+    const handOver =
+      trace === undefined
+        ? () => retries.handOver([entry], signal)
+        : () => inSpan(trace.handOver(), () => retries.handOver([entry], signal));
+    await this.#acknowledged(handOver, { stage: 'retry', hold: 'retries', rows: 1 }, signal);
     return { kind: 'handed-over', error };
   }
 
-  async #deliver(letters: readonly DeadLetter[], signal: AbortSignal): Promise<void> {
+  async #deliver(letters: readonly DeadLetter[], trace: BatchTrace | undefined, signal: AbortSignal): Promise<void> {
     const { deadLetters, surroundings } = this.#options;
     const effort = { stage: 'dead_letter', hold: 'dead-letters', rows: letters.length } as const;
-    await this.#acknowledged(() => deadLetters.send(letters), effort, signal);
+    const send =
+      trace === undefined
+        ? () => deadLetters.send(letters)
+        : () => inSpan(trace.deadLetters(letters.length), () => deadLetters.send(letters));
+    await this.#acknowledged(send, effort, signal);
     for (const { error, stage } of letters) surroundings.observer.deadLettered(error.code, stage);
   }
 

@@ -11,12 +11,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { asServingError, isServingError, type ServingError } from '../errors.ts';
 import type { InferenceClient } from '../inference/client.ts';
+import { inferWithin } from '../inference/infer-span.ts';
 import { writeBytes } from '../kserve/bytes.ts';
 import { bytesPerVector, type VectorContract } from '../kserve/contract.ts';
 import { embeddingOf, embeddingRequest } from '../kserve/embedding-tensors.ts';
 import type { Refusal } from '../shm/registration.ts';
 import type { SharedMemory } from '../shm/shared-memory.ts';
 import type { QuarantineReason, SlotLease } from '../shm/slot-pool.ts';
+import type { Span } from '../telemetry/tracing.ts';
 import type { EmbeddedBatch, EmbedTransport } from './transport.ts';
 
 export type SharedMemoryTransportOptions = {
@@ -54,17 +56,17 @@ export class SharedMemoryTransport implements EmbedTransport {
     this.#clock = options.clock ?? systemClock;
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+  async embed(texts: readonly string[], span: Span | undefined, signal: AbortSignal): Promise<EmbeddedBatch> {
     if (!this.#isInline) await this.#recoverSlots(signal);
-    if (this.#isInline) return this.#embedInline(texts, signal);
+    if (this.#isInline) return this.#embedInline(texts, span, signal);
     const seenEpoch = this.#options.memory.registration.epoch;
     try {
-      return await this.#embedInSlot(texts, signal);
+      return await this.#embedInSlot(texts, span, signal);
     } catch (error) {
       if (!isServingError(error, 'SHM_REGION_UNKNOWN', 'SHM_UNSUPPORTED')) throw error;
       // The engine has restarted and forgotten the region, or takes none any more: its answer to the registration says which.
       await this.#register(seenEpoch, signal);
-      return this.#isInline ? this.#embedInline(texts, signal) : this.#embedInSlot(texts, signal);
+      return this.#isInline ? this.#embedInline(texts, span, signal) : this.#embedInSlot(texts, span, signal);
     }
   }
 
@@ -72,10 +74,10 @@ export class SharedMemoryTransport implements EmbedTransport {
     return this.#inlineUntilMs !== undefined;
   }
 
-  async #embedInline(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+  async #embedInline(texts: readonly string[], span: Span | undefined, signal: AbortSignal): Promise<EmbeddedBatch> {
     if (this.#inlineUntilMs !== undefined && this.#clock.monotonicMs() >= this.#inlineUntilMs) void this.#askAgain();
     try {
-      return await this.#options.inline.embed(texts, signal);
+      return await this.#options.inline.embed(texts, span, signal);
     } catch (error) {
       if (this.#isInline && isServingError(error, 'INFERENCE_UNAVAILABLE')) {
         this.#inlineUntilMs = this.#clock.monotonicMs();
@@ -84,16 +86,16 @@ export class SharedMemoryTransport implements EmbedTransport {
     }
   }
 
-  async #embedInSlot(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch> {
+  async #embedInSlot(texts: readonly string[], span: Span | undefined, signal: AbortSignal): Promise<EmbeddedBatch> {
     const waiting = this.#options.memory.pool.acquire(signal);
     void this.#recoverForWaiters();
     const lease = await waiting;
     if (this.#isInline) {
       lease.release();
-      return this.#embedInline(texts, signal);
+      return this.#embedInline(texts, span, signal);
     }
     try {
-      const vectors = await this.#infer(lease, texts, signal);
+      const vectors = await this.#infer(lease, texts, span, signal);
       lease.release();
       return { vectors, transport: 'shared_memory' };
     } catch (error) {
@@ -105,7 +107,12 @@ export class SharedMemoryTransport implements EmbedTransport {
     }
   }
 
-  async #infer(lease: SlotLease, texts: readonly string[], signal: AbortSignal): Promise<Uint8Array> {
+  async #infer(
+    lease: SlotLease,
+    texts: readonly string[],
+    span: Span | undefined,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
     const { client, contract, timeoutMs, memory } = this.#options;
     const slot = memory.slotOf(lease);
     const input = memory.view(slot.input);
@@ -118,7 +125,8 @@ export class SharedMemoryTransport implements EmbedTransport {
       { kind: 'region', range: memory.rangeOf({ offset: slot.input.offset, byteSize }) },
       memory.rangeOf({ offset: slot.output.offset, byteSize: outputBytes }),
     );
-    const { data } = embeddingOf(await client.infer(request, { timeoutMs, signal }), contract, texts.length);
+    const response = await inferWithin(span, client, request, { timeoutMs, signal });
+    const { data } = embeddingOf(response, contract, texts.length);
     if (data.kind === 'inline') return data.bytes;
     // A copy, so that the slot goes to the next batch while the store still works on this one.
     return Uint8Array.from(memory.view({ offset: slot.output.offset, byteSize: outputBytes }));

@@ -22,7 +22,7 @@ export async function engineFault(
   signal: AbortSignal,
 ): Promise<ServingError | undefined> {
   try {
-    const { vectors } = await transport.embed([KNOWN_GOOD_TEXT], signal);
+    const { vectors } = await transport.embed([KNOWN_GOOD_TEXT], undefined, signal);
     const [row] = vectorRows(vectors, 1, contract, norm);
     return row?.kind === 'faulty' ? row.error : undefined;
   } catch (thrown) {

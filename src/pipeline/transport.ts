@@ -1,4 +1,5 @@
 /** How a batch of texts reaches the model and its vectors come back: in shared memory or inline over gRPC. */
+import type { Span } from '../telemetry/tracing.ts';
 import type { TransportKind } from './observer.ts';
 
 export type EmbeddedBatch = {
@@ -8,6 +9,6 @@ export type EmbeddedBatch = {
 };
 
 export interface EmbedTransport {
-  /** Rejects with a ServingError, or with the signal's reason. At most contract.maxBatch texts. */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<EmbeddedBatch>;
+  /** Rejects with a ServingError, or with the signal's reason. At most contract.maxBatch texts. Calls hang under the span. */
+  embed(texts: readonly string[], span: Span | undefined, signal: AbortSignal): Promise<EmbeddedBatch>;
 }

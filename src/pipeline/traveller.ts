@@ -1,6 +1,7 @@
 /** A chunk or deletion on its way through the pipeline, and how far it has come. */
 import type { ChunkInFlight, DeletionInFlight } from '../records/travel.ts';
 import { isNewerRevision } from '../sinks/revision.ts';
+import type { BatchTrace } from './batch-trace.ts';
 import type { OrderKeys } from './order.ts';
 
 /**
@@ -13,6 +14,8 @@ export type Traveller<R extends ChunkInFlight | DeletionInFlight = ChunkInFlight
   readonly record: R;
   readonly bytes: number;
   state: TravelState;
+  /** Of the batch it is in, where the worker traces. */
+  trace?: BatchTrace;
 };
 
 export type ChunkTraveller = Traveller<ChunkInFlight>;

@@ -1,5 +1,6 @@
 /** The Kafka side of the worker: source, dead letters and lag, from one client configuration. */
 import type { WorkerConfig } from '../../src/config/programs.ts';
+import type { ServingError } from '../../src/errors.ts';
 import { KafkaAdmin, type PartitionLag } from '../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { DeadLetters } from '../../src/kafka/dead-letter.ts';
@@ -28,12 +29,12 @@ export type KafkaParts = {
 /** Fetching goes on below this share of the in-flight limits. */
 const LOW_RATIO = 0.5;
 
-/** Connects to nothing yet. `onCommitted` is told how long each acknowledged commit took. */
+/** Connects to nothing yet. `onCommit` is told how long each commit took, and the error of one that was not acknowledged. */
 export function openKafka(
   config: WorkerConfig,
   metrics: Metrics,
   log: Log,
-  onCommitted: (tookMs: number) => void,
+  onCommit: (tookMs: number, error: ServingError | undefined) => void,
 ): KafkaParts {
   const { kafka, pipeline, workerId } = config;
   const client = createKafkaClient({ ...kafka, clientId: workerId, log });
@@ -63,7 +64,7 @@ export function openKafka(
     offsetReset: kafka.offsetReset,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
     fetchMinBytes: kafka.fetchMinBytes,
-    onCommitted,
+    onCommit,
     observer: {
       committed: (result) => metrics.commits.add({ result }),
       offsetsReset: (kind, gone) => {

@@ -29,6 +29,7 @@ import { openRetries } from './retries.ts';
 import { retryRunner } from './retry-runner.ts';
 import { drainWorker, type WorkerParts } from './shutdown.ts';
 import { openStore } from './store.ts';
+import { openTraces } from './traces.ts';
 import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
 import { WorkInTime } from './work-in-time.ts';
 
@@ -112,7 +113,12 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
-    const kafka = openKafka(config, metrics, log, (tookMs) => paceBoard.commit.add(tookMs));
+    const traces = await openTraces(config, log);
+    if (traces !== undefined) parts.traces = traces;
+    const kafka = openKafka(config, metrics, log, (tookMs, error) => {
+      if (error === undefined) paceBoard.commit.add(tookMs);
+      traces?.traces.committed(wallMs() - tookMs, error?.code);
+    });
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     const retries = await openRetries(config, kafka.client, log, metrics);
@@ -160,6 +166,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       sink: work.sink(parts.sink),
       deadLetters: kafka.deadLetters,
       retries,
+      traces: traces?.traces,
       surroundings: {
         policy: defaultFailurePolicy,
         holds,

@@ -30,6 +30,7 @@ export type WorkerParts = {
   client?: { close(): void };
   watch?: { stop(): void };
   lag?: { stop(): Promise<void> };
+  traces?: { close(): Promise<void> };
 };
 
 export type StopReasons = {
@@ -93,7 +94,7 @@ type DrainPlan = {
 };
 
 function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPlan): DrainStep[] {
-  const { source, pipeline, work, deadLetters, retries, sink, memory, client, watch, lag } = parts;
+  const { source, pipeline, work, deadLetters, retries, sink, memory, client, watch, lag, traces } = parts;
   const steps: (DrainStep | undefined)[] = [
     source && { name: 'stop fetching', run: () => source.pause('draining') },
     pipeline && {
@@ -120,6 +121,7 @@ function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPlan): Dra
       },
     },
     client && { name: 'close the connection to the model server', run: () => client.close() },
+    traces && { name: 'send the last traces', limitMs: 2_000, run: () => traces.close() },
   ];
   return steps.filter((step) => step !== undefined);
 }

@@ -41,11 +41,11 @@ export class WorkInTime {
 
   transport(inner: EmbedTransport): EmbedTransport {
     return {
-      embed: async (texts, signal) => {
+      embed: async (texts, span, signal) => {
         if (this.#isTooLate()) await this.#hold(signal);
         return this.#measured(
           (ms) => this.#options.board.batch.add(ms),
-          () => inner.embed(texts, signal),
+          () => inner.embed(texts, span, signal),
         );
       },
     };

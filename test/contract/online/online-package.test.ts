@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -112,6 +112,22 @@ it('its types check where they are used, also in CommonJS', async () => {
   );
   // The types of Node have faults of their own.
   expect(stdout.split('\n').filter((line) => /rag-inference-serving|\.[cm]ts\(/.test(line))).toEqual([]);
+});
+
+it('works, and its types check, where nobody has OpenTelemetry', async () => {
+  const api = join(folder, 'node_modules', '@opentelemetry');
+  renameSync(api, `${api}-away`);
+  try {
+    expect(await answersOf('use.mjs')).toEqual(right);
+    const { stdout } = await run(bin('tsc'), ['-p', '.'], { cwd: folder }).catch(
+      (failure: { stdout: string }) => failure,
+    );
+    expect(stdout.split('\n').filter((line) => /opentelemetry|rag-inference-serving\/dist\/online/.test(line))).toEqual(
+      [],
+    );
+  } finally {
+    renameSync(`${api}-away`, api);
+  }
 });
 
 it('publint and attw find nothing', async () => {

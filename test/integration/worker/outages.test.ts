@@ -198,6 +198,7 @@ describe('the model on a server that is ready itself', () => {
         (
           await inline.embed(
             part.map(({ text }) => text),
+            undefined,
             signal,
           )
         ).vectors,

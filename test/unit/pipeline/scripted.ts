@@ -56,7 +56,7 @@ export type RowScript = (text: string) => Uint8Array | undefined;
 export function scriptedTransport(script: Script = () => {}, rowScript: RowScript = () => undefined) {
   const calls: string[][] = [];
   const transport: EmbedTransport = {
-    async embed(texts, signal) {
+    async embed(texts, _, signal) {
       calls.push([...texts]);
       await script(texts, calls.length);
       signal.throwIfAborted();

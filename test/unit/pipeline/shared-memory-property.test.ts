@@ -158,7 +158,7 @@ describe('slots over random fates of their calls', () => {
     let embedded = 0;
     const embed = async (texts: readonly string[]) => {
       try {
-        const { vectors } = await transport.embed(texts, signal);
+        const { vectors } = await transport.embed(texts, undefined, signal);
         expect(Buffer.from(vectors)).toEqual(Buffer.concat(texts.map(vectorOf)));
         embedded++;
       } catch (error) {

@@ -70,7 +70,7 @@ async function open(whileInUse: 'wait' | 'inline' = 'inline') {
     askAgainMs: 30_000,
     clock: { monotonicMs: () => now.ms, wallMs: () => now.ms },
   });
-  const embed = async () => (await transport.embed(['text'], signal)).transport;
+  const embed = async () => (await transport.embed(['text'], undefined, signal)).transport;
   const registrations = () => server.calls.filter((call) => call.startsWith('register')).length;
   return { server, now, told, embed, registrations, pool: memory.pool, inlineFails };
 }

@@ -101,11 +101,11 @@ describe('SharedMemoryTransport', () => {
     const server = new HangingServer();
     const { transport, pool } = await open(server);
     server.hangs = true;
-    await expect(transport.embed(['late'], signal)).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
+    await expect(transport.embed(['late'], undefined, signal)).rejects.toMatchObject({ code: 'INFERENCE_DEADLINE' });
     server.hangs = false;
     await sleep(limits.quarantineMs * 2);
     const texts = ['one', 'two', 'three', 'four'];
-    const later = texts.map((text) => transport.embed([text], signal));
+    const later = texts.map((text) => transport.embed([text], undefined, signal));
     await sleep(100);
     server.hungOneEnds();
     const vectors = await Promise.all(later.map(async (embedding) => Buffer.from((await embedding).vectors)));
@@ -120,7 +120,7 @@ describe('SharedMemoryTransport', () => {
     const { transport } = await open(server, (refusal) => void refusals.push(refusal));
     server.restart();
     server.registerFails = [new ServingError('SHM_UNSUPPORTED', 'disabled')];
-    const [a, b] = await Promise.all(['a', 'b'].map((text) => transport.embed([text], signal)));
+    const [a, b] = await Promise.all(['a', 'b'].map((text) => transport.embed([text], undefined, signal)));
     expect([a, b]).toMatchObject([{ transport: 'inline' }, { transport: 'inline' }]);
     expect(refusals).toMatchObject([{ reason: 'unsupported', error: { code: 'SHM_UNSUPPORTED' } }]);
   });
@@ -133,7 +133,7 @@ describe('SharedMemoryTransport', () => {
     });
     server.restart();
     server.registerFails = [new ServingError('SHM_UNSUPPORTED', 'disabled')];
-    await expect(transport.embed(['a'], signal)).rejects.toBe(required);
+    await expect(transport.embed(['a'], undefined, signal)).rejects.toBe(required);
     expect(required.failureClass).toBe('fatal');
     expect(inlineCalls).toEqual([]);
   });
@@ -142,12 +142,12 @@ describe('SharedMemoryTransport', () => {
     const server = new HangingServer();
     const { transport, inlineCalls } = await open(server);
     server.hangs = true;
-    const hung = ['a', 'b'].map((text) => expect(transport.embed([text], signal)).rejects.toThrow());
-    const waiting = transport.embed(['c'], signal);
+    const hung = ['a', 'b'].map((text) => expect(transport.embed([text], undefined, signal)).rejects.toThrow());
+    const waiting = transport.embed(['c'], undefined, signal);
     await Promise.all(hung);
     server.restart();
     server.registerFails = [new ServingError('SHM_UNSUPPORTED', 'disabled')];
-    expect(await transport.embed(['d'], signal)).toMatchObject({ transport: 'inline' });
+    expect(await transport.embed(['d'], undefined, signal)).toMatchObject({ transport: 'inline' });
     expect(await waiting).toMatchObject({ transport: 'inline' });
     expect(inlineCalls.flat().sort()).toEqual(['c', 'd']);
   });

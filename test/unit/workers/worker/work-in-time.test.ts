@@ -27,7 +27,7 @@ function world(isRepeating = () => false) {
   const inner = new HandTransport();
   const stopped = new AbortController();
   const transport = work.transport(inner);
-  return { clock, board, work, inner, stopped, embed: () => transport.embed(['a'], stopped.signal) };
+  return { clock, board, work, inner, stopped, embed: () => transport.embed(['a'], undefined, stopped.signal) };
 }
 
 const aborted = (signal: AbortSignal) =>
@@ -112,11 +112,11 @@ describe('WorkInTime', () => {
         throw new Error('away');
       },
     });
-    await expect(transport.embed(['a'], new AbortController().signal)).rejects.toThrow('away');
+    await expect(transport.embed(['a'], undefined, new AbortController().signal)).rejects.toThrow('away');
     expect([calls, board.pace.batchMs]).toEqual([1, undefined]);
     board.batch.add(60_000);
     const nothingLeft = work.limit(() => systemClock.monotonicMs() + 1_000);
-    void transport.embed(['a'], new AbortController().signal).catch(() => {});
+    void transport.embed(['a'], undefined, new AbortController().signal).catch(() => {});
     await aborted(nothingLeft);
     expect(calls).toBe(1);
   });
