@@ -43,8 +43,8 @@ async function traced(
     },
   });
   try {
-    const traced = options.traceparent === undefined ? { ...options, ...span.context } : options;
-    const response = await client.infer(request, traced);
+    const sent = options.traceparent === undefined ? { ...options, ...span.context } : options;
+    const response = await client.infer(request, sent);
     if (span.recording) span.set({ 'rpc.status_code': 'OK' });
     span.end();
     return response;

@@ -170,7 +170,6 @@ function linkOf({ headers, source }: RawMessage): SpanLink[] {
   const context = traceContextOf(headers);
   if (context === undefined) return [];
   const attributes = {
-    'messaging.destination.name': source.topic,
     'messaging.destination.partition.id': String(source.partition),
     'messaging.kafka.offset': Number(source.offset),
   };

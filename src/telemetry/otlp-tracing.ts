@@ -8,6 +8,7 @@
 import * as api from '@opentelemetry/api';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { boundedWait } from '../bounded-wait.ts';
 import { WatchedExporter } from './export-watch.ts';
 import type { Log } from './log.ts';
 import { OtelTracer } from './otel-tracer.ts';
@@ -15,27 +16,33 @@ import type { Tracer } from './tracing.ts';
 
 export type OtlpProtocolName = 'http/protobuf' | 'grpc' | 'http/json';
 
+export type TracingLimits = {
+  readonly linksOfSpan: number | undefined;
+  readonly spansWaiting: number | undefined;
+  readonly spansOfExport: number | undefined;
+};
+
 export type OtlpTracingOptions = {
   readonly protocol: OtlpProtocolName;
   /** Unless OTEL_SERVICE_NAME says otherwise. */
   readonly service: string;
   readonly instance: string;
-  /** Links of a span at most; undefined leaves it to the environment. */
-  readonly maxLinks: number | undefined;
+  /** What is undefined is left to the environment. */
+  readonly limits: TracingLimits;
   readonly log: Log;
 };
 
 export type Tracing = {
   readonly tracer: Tracer;
-  /** Sends what is left. The caller limits how long it waits. */
-  close(): Promise<void>;
+  /** Sends what is left, until the signal aborts. Never rejects: what does not arrive has been told. */
+  close(signal: AbortSignal): Promise<void>;
 };
 
 const SCOPE = 'rag-inference-serving';
 
 /** Rejects when the SDK cannot be made of what the environment says. */
 export async function openOtlpTracing(options: OtlpTracingOptions): Promise<Tracing> {
-  const { protocol, service, instance, maxLinks, log } = options;
+  const { protocol, service, instance, limits, log } = options;
   const say = (says: string) => log.warn('traces: a setting of OpenTelemetry', { says });
   const silent = () => {};
   const logger = { error: say, warn: say, info: silent, debug: silent, verbose: silent };
@@ -47,12 +54,17 @@ export async function openOtlpTracing(options: OtlpTracingOptions): Promise<Trac
       resource: defaultResource()
         .merge(named)
         .merge(detectResources({ detectors: [envDetector] })),
-      spanProcessors: [new BatchSpanProcessor(exporter)],
-      ...(maxLinks === undefined ? {} : { spanLimits: { linkCountLimit: maxLinks } }),
+      spanProcessors: [
+        new BatchSpanProcessor(exporter, {
+          ...(limits.spansWaiting === undefined ? {} : { maxQueueSize: limits.spansWaiting }),
+          ...(limits.spansOfExport === undefined ? {} : { maxExportBatchSize: limits.spansOfExport }),
+        }),
+      ],
+      ...(limits.linksOfSpan === undefined ? {} : { spanLimits: { linkCountLimit: limits.linksOfSpan } }),
     });
     return {
       tracer: new OtelTracer(api, provider.getTracer(SCOPE), () => api.ROOT_CONTEXT),
-      close: () => provider.shutdown(),
+      close: (signal) => boundedWait(provider.shutdown(), { signal }, () => new Error('late')).catch(() => {}),
     };
   } finally {
     api.diag.disable();

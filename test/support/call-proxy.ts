@@ -19,6 +19,8 @@ export class CallProxy {
   /** Calls that a session may still have answered; without an entry, all of them. */
   readonly #left = new Map<ServerHttp2Session, number>();
   #leftOfNew: number | undefined;
+  /** Told the headers of each call, and given what is sent in it to read along. */
+  onCall: (headers: IncomingHttpHeaders, sent: ServerHttp2Stream) => void = () => {};
 
   private constructor(target: string) {
     this.#server = createServer();
@@ -58,6 +60,7 @@ export class CallProxy {
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    this.onCall(headers, stream);
     stream.on('error', () => {});
     const session = stream.session as ServerHttp2Session | undefined;
     const upstream = session === undefined ? undefined : this.#upstreams.get(session);

@@ -30,7 +30,7 @@ export type WorkerParts = {
   client?: { close(): void };
   watch?: { stop(): void };
   lag?: { stop(): Promise<void> };
-  traces?: { close(): Promise<void> };
+  traces?: { close(signal: AbortSignal): Promise<void> };
 };
 
 export type StopReasons = {
@@ -121,7 +121,7 @@ function drainSteps(parts: WorkerParts, { keepMs, onAbandoned }: DrainPlan): Dra
       },
     },
     client && { name: 'close the connection to the model server', run: () => client.close() },
-    traces && { name: 'send the last traces', limitMs: 2_000, run: () => traces.close() },
+    traces && { name: 'send the last traces', limitMs: 2_000, run: (signal) => traces.close(signal) },
   ];
   return steps.filter((step) => step !== undefined);
 }

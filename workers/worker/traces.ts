@@ -6,17 +6,20 @@ import type { Log } from '../../src/telemetry/log.ts';
 
 export type WorkerTraces = {
   readonly traces: PipelineTraces;
-  /** Sends what is left; whoever calls it limits how long it waits. */
-  close(): Promise<void>;
+  /** Sends what is left, until the signal aborts. */
+  close(signal: AbortSignal): Promise<void>;
 };
 
 const SERVICE = 'rag-serving-worker';
 /** What the SDK allows by itself. */
 const PLAIN_LINKS = 128;
+/** The span of a batch is as large as its links: some 25 KB. So fewer than usual wait in memory, and go in one message. */
+const SPANS_WAITING = 1_024;
+const SPANS_OF_EXPORT = 128;
 
 export async function openTraces(config: WorkerConfig, log: Log): Promise<WorkerTraces | undefined> {
   const { kafka, pipeline, workerId, traces } = config;
-  const { protocol, linkCountLimit, endpoint } = traces;
+  const { protocol, isSet, endpoint } = traces;
   if (protocol === undefined) return undefined;
   try {
     const { openOtlpTracing } = await import('../../src/telemetry/otlp-tracing.ts');
@@ -24,7 +27,11 @@ export async function openTraces(config: WorkerConfig, log: Log): Promise<Worker
       protocol,
       service: SERVICE,
       instance: workerId,
-      maxLinks: linkCountLimit === undefined ? Math.max(PLAIN_LINKS, pipeline.maxBatchSize) : undefined,
+      limits: {
+        linksOfSpan: isSet.linkCountLimit ? undefined : Math.max(PLAIN_LINKS, pipeline.maxBatchSize),
+        spansWaiting: isSet.queueSize ? undefined : SPANS_WAITING,
+        spansOfExport: isSet.exportSize ? undefined : SPANS_OF_EXPORT,
+      },
       log,
     });
     log.info('batches are traced', { protocol, endpoint });

@@ -48,6 +48,8 @@ export const traceSettings = {
     'Messages that the span of a batch links at most.',
     'as many as a batch can have',
   ),
+  queueSize: standard('OTEL_BSP_MAX_QUEUE_SIZE', 'Spans that wait for the collector at most; more are lost.', '1024'),
+  exportSize: standard('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 'Spans of one export at most.', '128'),
 } as const;
 
 export const otlpProtocols = ['http/protobuf', 'grpc', 'http/json'] as const;
@@ -56,8 +58,8 @@ export type OtlpProtocol = (typeof otlpProtocols)[number];
 export type TracesConfig = {
   /** Undefined: no traces. */
   readonly protocol: OtlpProtocol | undefined;
-  /** Undefined: the SDK's own limit of 128 is raised to a batch. */
-  readonly linkCountLimit: string | undefined;
+  /** Limits that are set are the SDK's to read; where they are not, ours hold. */
+  readonly isSet: Readonly<Record<'linkCountLimit' | 'queueSize' | 'exportSize', boolean>>;
   /** Where the spans go, for the log. */
   readonly endpoint: string | undefined;
   /** What the headers hold, for the redaction of logs. */
@@ -68,7 +70,11 @@ export function readTraces(read: EnvReader): TracesConfig {
   const set = read.section(traceSettings);
   return {
     protocol: protocolOf(set, (warning) => read.warn(warning)),
-    linkCountLimit: set.linkCountLimit,
+    isSet: {
+      linkCountLimit: set.linkCountLimit !== undefined,
+      queueSize: set.queueSize !== undefined,
+      exportSize: set.exportSize !== undefined,
+    },
     endpoint: set.tracesEndpoint ?? set.endpoint,
     secrets: [set.headers, set.tracesHeaders].flatMap((headers) => (headers === undefined ? [] : valuesOf(headers))),
   };

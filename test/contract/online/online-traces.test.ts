@@ -15,6 +15,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOnline, type Online } from '../../../online/index.ts';
 import { attributeNames } from '../../../src/telemetry/span-attributes.ts';
+import { CallProxy } from '../../support/call-proxy.ts';
 import { type Handlers, startFakeServer } from '../../unit/inference/fake-server.ts';
 import { type RunningEngine, runEngine } from '../engine/engine-fixture.ts';
 import { candidatesOf, optionsFor, patient } from '../online-contract.ts';
@@ -237,6 +238,26 @@ describe('the model server', () => {
     const call = one('inference.GRPCInferenceService/ModelInfer');
     expect(parentOf(one('rerank'))).toBe('b'.repeat(16));
     expect(seen).toEqual([{ traceparent: `00-${'a'.repeat(32)}-${idOf(call)}-01`, tracestate: 'vendor=1' }]);
+  });
+
+  it('gets it as parameters of the request on a stream', async () => {
+    const proxy = await CallProxy.start(`127.0.0.1:${engine.engine.ports.grpcPort}`);
+    open.push(() => proxy.close());
+    const sent: Buffer[] = [];
+    proxy.onCall = (_, body) => void body.on('data', (part: Buffer) => sent.push(part));
+    const client = await createOnline(optionsFor(proxy.address, 'stream'));
+    open.push(() => client.close());
+    traced();
+    const parent = {
+      traceId: 'a'.repeat(32),
+      spanId: 'b'.repeat(16),
+      traceFlags: 1,
+      traceState: createTraceState('c=1'),
+    };
+    await context.with(trace.setSpanContext(context.active(), parent), () => client.embed('q', patient));
+    const bytes = Buffer.concat(sent).toString('latin1');
+    expect(bytes).toContain(`00-${'a'.repeat(32)}-${idOf(one(STREAM))}-01`);
+    expect(bytes).toMatch(/tracestate.{1,8}c=1/s);
   });
 
   it('gets what the caller gave as it is', async () => {

@@ -56,12 +56,17 @@ describe('RenewableClient', () => {
     expect(ends).toEqual(['answered', 'unanswered', 'unanswered']);
   });
 
-  it('hands the trace context on', async () => {
+  it('hands on what comes with a call: its trace', async () => {
+    let seen: unknown[] = [];
     const { client } = await openAt({
-      serverLive: (_, { metadata }) => ({ live: metadata.get('traceparent')[0] === '00-trace' }),
+      modelReady: (_, { metadata }) => {
+        seen = ['traceparent', 'tracestate'].map((name) => metadata.get(name)[0]);
+        return { ready: true };
+      },
     });
-    expect(await client.serverLive({ timeoutMs: 5_000, traceparent: '00-trace' })).toBe(true);
-    expect(await client.serverLive({ timeoutMs: 5_000 })).toBe(false);
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    await client.modelReady('m', { timeoutMs: 5_000, traceparent, tracestate: 'a=1' });
+    expect(seen).toEqual([traceparent, 'a=1']);
   });
 
   it('a replacement that comes after close is closed', async () => {
