@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../src/kafka/producer.ts';
 import { CallProxy } from '../../support/call-proxy.ts';
-import { useKafka } from '../../support/stack.ts';
+import { useKafka, useRedis } from '../../support/stack.ts';
 import { chunkMessage, type Env, endPrograms, eventually, startEngine, startWorker, TestTopic } from './harness.ts';
 import { readLetters } from './letters.ts';
 import { type Received, type ReceivedSpan, receiveGrpc, receiveHttp } from './otlp-receiver.ts';
@@ -16,6 +16,7 @@ const SECRET = 'key-0123456789abcdef';
 const INFER = 'inference.GRPCInferenceService/ModelInfer';
 
 const kafka = useKafka();
+const redis = useRedis();
 let topic: TestTopic;
 let folder: string;
 const open: (() => unknown)[] = [];
@@ -164,6 +165,53 @@ describe.each([
   });
 });
 
+it.each(['message', 'origin'])(
+  'a retry that keeps the %s links its message again, and so does its dead letter',
+  async (payload) => {
+    const received = await collector(receiveHttp);
+    const { target } = await listeningEngine(['--fault', 'POISON=invalid-argument']);
+    await topic.send([traced(7, `POISON ${SENTINEL}`)]);
+    const worker = await workerAt(target, {
+      RAG_SERVING_SINK: 'redis',
+      RAG_SERVING_REDIS_URL: redis().url,
+      RAG_SERVING_REDIS_KEY_PREFIX: `${topic.topic}:`,
+      RAG_SERVING_RETRY_KEY_PREFIX: `${topic.topic}:`,
+      RAG_SERVING_RETRY_PAYLOAD: payload,
+      RAG_SERVING_RETRY_BACKOFF_MS: '200',
+      RAG_SERVING_RETRY_MAX_ATTEMPTS: '2',
+      OTEL_EXPORTER_OTLP_ENDPOINT: received.endpoint,
+    });
+    const letters = () => readLetters(topic.client, `${topic.topic}.dlq`);
+    await eventually('a dead letter', async () => (await letters()).length === 1, 60_000, 500);
+    await topic.send([traced(8)]);
+    await eventually(
+      'stored',
+      async () => (await worker.metric('rag_serving_chunks_total', 'outcome="persisted"')) === 1,
+    );
+    expect(await worker.stop()).toEqual({ code: 0, signal: null });
+    const batches = named(received.spans, `process ${topic.topic}`);
+    expect(
+      batches.map(({ attributes, links }) => [
+        attributes['rag_serving.batch.closed_by'],
+        links.map(({ traceId }) => traceId),
+        Number(attributes['rag_serving.chunks.handed_over'] ?? 0),
+        Number(attributes['rag_serving.chunks.dead_lettered'] ?? 0),
+      ]),
+    ).toEqual([
+      ['wait', [traceIdOf(7)], 1, 0],
+      ['retry', [traceIdOf(7)], 0, 1],
+      ['wait', [traceIdOf(8)], 0, 0],
+    ]);
+    expect(named(received.spans, 'send retry')[0]!.parentSpanId).toBe(batches[0]!.spanId);
+    expect(named(received.spans, `send ${topic.topic}.dlq`)[0]!.parentSpanId).toBe(batches[1]!.spanId);
+    expect(named(received.spans, 'upsert redis')[0]!.parentSpanId).toBe(batches[2]!.spanId);
+    const [letter] = await letters();
+    expect(String(letter!.headers.traceparent)).toBe(`00-${traceIdOf(7)}-${parentIdOf(7)}-01`);
+    expect(String(letter!.headers.tracestate)).toBe('vendor=x');
+    expect(Buffer.concat(received.bodies).includes(SENTINEL)).toBe(false);
+  },
+);
+
 describe('costs nothing', () => {
   it('when every batch is sampled out: nothing is sent, and the model server learns that it is', async () => {
     const received = await collector(receiveHttp);
@@ -191,8 +239,8 @@ describe('costs nothing', () => {
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_TRACES_SAMPLER: 'always_off' },
       false,
     ],
-    ['but with one', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
-  ])('%s: no SDK is loaded', async (_, env, loads) => {
+    ['with one', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
+  ])('%s: whether an SDK is loaded', async (_, env, loads) => {
     const { target, traceparents } = await listeningEngine();
     const list = join(folder, 'loaded.json');
     const preload = join(folder, 'preload.cjs');

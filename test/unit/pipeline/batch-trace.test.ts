@@ -12,6 +12,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
 import { PipelineTraces } from '../../../src/pipeline/batch-trace.ts';
 import { Pipeline } from '../../../src/pipeline/pipeline.ts';
+import type { EmbedTransport } from '../../../src/pipeline/transport.ts';
 import type { RawMessage } from '../../../src/records/chunk.ts';
 import type { RecordInFlight } from '../../../src/records/travel.ts';
 import { OtelTracer } from '../../../src/telemetry/otel-tracer.ts';
@@ -39,9 +40,15 @@ function chunk(n: number, headers = tracedHeaders(n)): RecordInFlight {
   return { ...record, raw: { ...record.raw, headers } };
 }
 
-type Given = { script?: Script; sampler?: Sampler; retries?: ScriptedRetries };
+type Given = {
+  script?: Script;
+  sampler?: Sampler;
+  retries?: ScriptedRetries;
+  transport?: EmbedTransport;
+  traced?: boolean;
+};
 
-function openTraced({ script, sampler, retries }: Given = {}) {
+function openTraced({ script, sampler, retries, transport, traced = true }: Given = {}) {
   const kept = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({
     spanProcessors: [new SimpleSpanProcessor(kept)],
@@ -53,14 +60,14 @@ function openTraced({ script, sampler, retries }: Given = {}) {
   const sink = new ScriptedSink();
   const deadLetters = new ScriptedDeadLetters();
   const pipeline = new Pipeline({
-    transport: scriptedTransport(script).transport,
+    transport: transport ?? scriptedTransport(script).transport,
     contract,
     norm: 'unit',
     timeoutMs: 1_000,
     sink,
     deadLetters,
     retries,
-    traces,
+    traces: traced ? traces : undefined,
     surroundings: surroundings(),
     limits: { maxItems: 4, maxBytes: 10_000, maxWaitMs: 5 },
     batchesInFlight: 2,
@@ -208,6 +215,23 @@ describe('a batch', () => {
     pipeline.accept([chunk(1), chunk(2)]);
     expect(await pipeline.drain(AbortSignal.timeout(20))).toBe(2);
     expect(spans().at(-1)!.attributes).toMatchObject({ 'rag_serving.chunks.abandoned': 2 });
+  });
+
+  it('where nothing is traced there is no span to hand on', async () => {
+    const inner = scriptedTransport().transport;
+    const given: unknown[] = [];
+    const transport: EmbedTransport = {
+      embed: (texts, span, signal) => {
+        given.push(span);
+        return inner.embed(texts, span, signal);
+      },
+    };
+    const untraced = openTraced({ transport, traced: false });
+    await untraced.run(chunk(1));
+    expect(given).toEqual([undefined]);
+    const { run } = openTraced({ transport });
+    await run(chunk(2));
+    expect(given[1]).toBeDefined();
   });
 
   it.each([
