@@ -12,7 +12,12 @@ afterEach(() => committer?.stop());
 /** A partition of which `done` messages from offset 0 on have ended. */
 function setUp(
   attempt: CommitAttempt,
-  options: { joined?: () => boolean; intervalMs?: number; threshold?: number } = {},
+  options: {
+    joined?: () => boolean;
+    intervalMs?: number;
+    threshold?: number;
+    onAttempted?: (tookMs: number, error: ServingError | undefined) => void;
+  } = {},
 ) {
   const partitions = new Partitions();
   partitions.assign([id]);
@@ -29,6 +34,7 @@ function setUp(
     threshold: options.threshold ?? 1_000,
     onFatal: (error) => void fatal.push(error),
     onResult: () => {},
+    onAttempted: options.onAttempted,
   });
   let next = 0n;
   const finish = (count: number) => {
@@ -50,6 +56,25 @@ describe('Committer', () => {
     run.finish(3);
     await sleep(60);
     expect(sent).toEqual([3n]);
+  });
+
+  it('tells of every attempt how long it took and what became of it', async () => {
+    const told: unknown[] = [];
+    let broken = true;
+    const attempt = async () => {
+      if (broken) throw new Error('the coordinator is not there');
+    };
+    const onAttempted = (tookMs: number, error: ServingError | undefined) => void told.push([tookMs >= 0, error?.code]);
+    const run = setUp(attempt, { onAttempted });
+    run.finish(1);
+    run.committer.flush();
+    await nextTurn();
+    broken = false;
+    await run.committer.commit(AbortSignal.timeout(5_000));
+    expect(told).toEqual([
+      [true, 'KAFKA_UNAVAILABLE'],
+      [true, undefined],
+    ]);
   });
 
   it('commits early after enough messages', async () => {
