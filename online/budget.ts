@@ -24,6 +24,8 @@ export type Budget = {
   readonly traceparent: string | undefined;
   /** Where the host traces: what the requests hang under. */
   readonly span?: Span | undefined;
+  /** Other calls that the same request serves. */
+  readonly alsoFor?: readonly Span[];
 };
 
 /** Further away than this, it is a mistake: most often a number of another clock. */

@@ -77,8 +77,7 @@ export class Coalescer<C> {
     const budget: Budget = {
       deadlineMs: Math.min(...members.map(({ budget: { deadlineMs } }) => deadlineMs)),
       signal: stop.signal,
-      // One request has one parent.
-      traceparent: members[0]!.budget.traceparent,
+      ...traceOf(members.map((member) => member.budget)),
     };
     try {
       const { contract, rows } = await this.#options.ask(
@@ -95,6 +94,15 @@ export class Coalescer<C> {
       for (const stopOne of stopListening) stopOne();
     }
   }
+}
+
+/** One request has one parent; to the others it is linked. */
+function traceOf(budgets: readonly Budget[]): Pick<Budget, 'traceparent' | 'span' | 'alsoFor'> {
+  const traced = budgets.find(({ span }) => span?.recording === true);
+  if (traced === undefined) return { traceparent: budgets[0]!.traceparent, span: budgets[0]!.span };
+  const { traceparent, span } = traced;
+  const alsoFor = budgets.flatMap((other) => (other.span === undefined || other === traced ? [] : [other.span]));
+  return { traceparent, span, alsoFor };
 }
 
 /** An error that may come from one text of several. */

@@ -157,7 +157,7 @@ export class ModelPool<C extends ModelContract> {
 
   async #ask(call: PoolCall<C>, contract: C, from: number, to: number, budget: Budget): Promise<void> {
     const { name, client, transport } = this.#options;
-    const { deadlineMs, signal, traceparent, span } = budget;
+    const { deadlineMs, signal, traceparent, span, alsoFor } = budget;
     const request = call.request(contract, from, to);
     const timeoutMs = deadlineMs - performance.now();
     if (timeoutMs <= 0) throw new ServingError('INFERENCE_DEADLINE', `${name}: no time is left for the whole call`);
@@ -168,7 +168,7 @@ export class ModelPool<C extends ModelContract> {
         ...(signal === undefined ? {} : { signal }),
         ...(traceparent === undefined ? {} : { traceparent }),
       };
-      const response = await inferWithin(span, client, request, options, transport);
+      const response = await inferWithin(span, client, request, options, transport, alsoFor);
       call.take(response, contract, from, to);
     } finally {
       this.#events.inFlight(name, -1);

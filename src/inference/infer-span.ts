@@ -1,6 +1,6 @@
 /**
  * An inference as a client span of the gRPC call, under the span of whatever it is for; its context goes along instead, unless
- * the caller has one of its own. Without a span just the inference.
+ * the caller has one of its own. Of several calls that it serves it links all but one. Without a span just the inference.
  */
 import { isServingError } from '../errors.ts';
 import type { InferRequest, InferResponse } from '../kserve/tensor.ts';
@@ -12,6 +12,8 @@ const METHODS = {
   stream: 'inference.GRPCInferenceService/ModelStreamInfer',
 } as const;
 
+const NOBODY: readonly Span[] = [];
+
 export type InferPath = keyof typeof METHODS;
 
 export function inferWithin(
@@ -20,8 +22,9 @@ export function inferWithin(
   request: InferRequest,
   options: CallOptions,
   path: InferPath = 'unary',
+  alsoFor: readonly Span[] = NOBODY,
 ): Promise<InferResponse> {
-  return span === undefined ? client.infer(request, options) : traced(span, client, request, options, path);
+  return span === undefined ? client.infer(request, options) : traced(span, client, request, options, path, alsoFor);
 }
 
 async function traced(
@@ -30,6 +33,7 @@ async function traced(
   request: InferRequest,
   options: CallOptions,
   path: InferPath,
+  alsoFor: readonly Span[],
 ): Promise<InferResponse> {
   const method = METHODS[path];
   const span = parent.child({
@@ -42,6 +46,7 @@ async function traced(
       'rag_serving.rows': request.inputs[0]?.shape[0] ?? 0,
     },
   });
+  if (alsoFor.length > 0 && span.recording) span.link(alsoFor);
   try {
     const sent = options.traceparent === undefined ? { ...options, ...span.context } : options;
     const response = await client.infer(request, sent);

@@ -64,7 +64,8 @@ class OtelSpan implements Span {
     for (const { context, attributes } of links) {
       const linked = remote(this.#api, context);
       if (linked === undefined) continue;
-      this.#span.addLink({ context: linked, ...(attributes === undefined ? {} : { attributes: plain(attributes) }) });
+      // An SDK of the host may be older than links that are added.
+      this.#span.addLink?.({ context: linked, ...(attributes === undefined ? {} : { attributes: plain(attributes) }) });
     }
   }
 

@@ -136,6 +136,17 @@ describe('with an SDK', () => {
     ).toEqual([1, 32, 32]);
   });
 
+  it('queries that travel in one request: it hangs under one of them and links the others', async () => {
+    traced();
+    // With one deadline: those of calls that begin apart may lie too far apart.
+    const deadline = performance.now() + patient.timeoutMs;
+    await Promise.all(['a', 'b', 'c'].map((text) => online.embed(text, { deadline })));
+    const call = one(STREAM);
+    expect(call.attributes['rag_serving.rows']).toBe(3);
+    const spans = named('embed').map(idOf);
+    expect([parentOf(call), ...call.links.map((link) => link.context.spanId)].sort()).toEqual(spans.sort());
+  });
+
   it('a failure is its code and nothing else; a degraded rerank has a reason and is no failure', async () => {
     traced();
     await expect(online.embed(`NAN ${SENTINEL}`, patient)).rejects.toMatchObject({ code: 'VECTOR_NOT_FINITE' });
