@@ -82,6 +82,11 @@ generate: node_modules/.installed
 generate-check: node_modules/.installed
 	@npm run --silent generate:check
 
+## docs: what is written from tables in the code: docs/metrics.md, .env.example, dashboards
+.PHONY: docs
+docs: node_modules/.installed
+	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy -u
+
 ## build: compile to dist/
 .PHONY: build
 build: dist/.built

@@ -126,6 +126,7 @@ class PartsMaker {
       inferOver: transport,
       connectionsPerEndpoint: connections,
       breaker: BREAKER,
+      onCallEnd: (method, status) => this.events.asked(name, method, status),
       onBreakerChange: (endpoint, state) => {
         this.events.breaker(name, endpoint, state);
         this.#log[state === 'open' ? 'warn' : 'info']('breaker', { pool: name, endpoint, state });

@@ -16,6 +16,8 @@ export type OnlineEvents = {
   breaker(pool: PoolName, endpoint: string, state: BreakerStateName): void;
   /** The server is no longer one of the pool: its name has another address now. */
   left(pool: PoolName, endpoint: string): void;
+  /** A call to the model server has ended, with the name of a gRPC status. */
+  asked(pool: PoolName, method: string, status: string): void;
   /** A text was longer than the limit and has been cut. */
   cut(pool: PoolName): void;
 };
@@ -28,6 +30,7 @@ export function tellAll(listeners: readonly OnlineEvents[]): OnlineEvents {
     inFlight: (...of) => listeners.forEach((one) => void one.inFlight(...of)),
     breaker: (...of) => listeners.forEach((one) => void one.breaker(...of)),
     left: (...of) => listeners.forEach((one) => void one.left(...of)),
+    asked: (...of) => listeners.forEach((one) => void one.asked(...of)),
     cut: (...of) => listeners.forEach((one) => void one.cut(...of)),
   };
 }

@@ -53,6 +53,9 @@ export class StatsKeeper implements OnlineEvents {
     this.#breakers[pool].delete(endpoint);
   }
 
+  /** Of no use to the host beside `ended`; the metrics count it. */
+  asked(): void {}
+
   cut(pool: PoolName): void {
     this.#cut[pool]++;
   }

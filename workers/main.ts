@@ -5,7 +5,7 @@
  * The setting in its first line makes glibc give large buffers back to the system when they are freed. An allocator can be
  * told so only before the process starts (docs/decisions/lancedb-memory.md).
  */
-import { readFileSync } from 'node:fs';
+import { packageVersion } from '../src/package-version.ts';
 import { runCommandLine } from './command-line.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printError } from './print-error.ts';
@@ -38,16 +38,3 @@ if (code !== undefined) process.exitCode = code;
 // second SIGTERM in between would kill it and take the exit code's place; `exit` ends it with the handlers still there.
 process.once('beforeExit', () => process.exit());
 setTimeout(() => process.exit(), LINGER_MS).unref();
-
-/** From sources the package is one folder up, from dist two. */
-function packageVersion(): string {
-  for (const path of ['../package.json', '../../package.json', '../../../package.json']) {
-    try {
-      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
-      if (name === 'rag-inference-serving') return String(version);
-    } catch {
-      // Not here: one folder further up.
-    }
-  }
-  return 'unknown';
-}

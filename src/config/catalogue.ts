@@ -40,7 +40,7 @@ export function defaultText(setting: Setting<unknown>, pool: PoolType): string |
 /** `.env.example`: every line is commented out, because every setting is optional. */
 export function renderEnvExample(): string {
   const lines = [
-    '# Every setting of rag-inference-serving with its default. All are optional; an empty value means unset.',
+    '# Every setting of rag-inference-serving with its default. All are optional; an empty value means unset, unless said otherwise.',
     '# This file is derived from src/config (`npx vitest run --project unit test/unit/config -u` writes it again).',
   ];
   for (const { title, settings } of catalogue) {

@@ -39,6 +39,8 @@ export class EnvReader {
       const parsed = setting.parse(value);
       if (parsed.ok) return parsed.value;
       this.problem(setting, parsed.problem);
+    } else if (raw === '' && setting.emptyProblem !== undefined) {
+      this.problem(setting, setting.emptyProblem);
     } else if (setting.secret && raw !== undefined && raw !== '') {
       // A secret of blanks is a broken mount or a template gone wrong; reading it as unset would open what it protects.
       this.problem(setting, 'holds only white space; set the secret, or leave it empty for none');

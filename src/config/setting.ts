@@ -25,6 +25,8 @@ export type Setting<T> = {
   /** What may be written, for people: `integer 1–4096`. */
   readonly accepts: string;
   readonly secret: boolean;
+  /** Why an empty value is refused here and does not mean unset. */
+  readonly emptyProblem: string | undefined;
   readonly fallback: Fallback<T>;
   /** Says what happens when it is unset and the default is not a fixed value. */
   readonly defaultNote: string | undefined;
@@ -36,7 +38,7 @@ export type Setting<T> = {
 export type Settings = Readonly<Record<string, Setting<any>>>;
 export type ValuesOf<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
-export type Doc = { readonly doc: string; readonly defaultNote?: string };
+export type Doc = { readonly doc: string; readonly defaultNote?: string; readonly emptyProblem?: string };
 
 export function ok<T>(value: T): Parsed<T> {
   return { ok: true, value };
@@ -59,7 +61,8 @@ export function defineSetting<T>(
   parse: (text: string) => Parsed<T>,
   secret = false,
 ): Setting<T> {
-  return { name, accepts, fallback, doc: about.doc, defaultNote: about.defaultNote, parse, secret };
+  const { doc, defaultNote, emptyProblem } = about;
+  return { name, accepts, fallback, doc, defaultNote, emptyProblem, parse, secret };
 }
 
 export function always<T>(value: T): Fallback<T> {

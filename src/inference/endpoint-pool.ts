@@ -16,10 +16,10 @@ import { type AddressLookup, lookupAt, machineLookup } from './addresses.ts';
 import { type ChannelTls, channelCredentials, channelOptions } from './connection.ts';
 import { NameWatch } from './name-watch.ts';
 import { PoolMember } from './pool-member.ts';
-import type { Connection } from './server-connection.ts';
+import type { Connection, OnCallEnd } from './server-connection.ts';
 import { type BalancedName, type Endpoint, type ServerAddress, serverAt } from './target.ts';
 
-export type { Connection } from './server-connection.ts';
+export type { Connection, OnCallEnd } from './server-connection.ts';
 
 /** Told when the breaker of a server changes. */
 export type OnBreakerChange = (server: string, state: BreakerStateName) => void;
@@ -54,6 +54,7 @@ export type EndpointPoolOptions = {
   readonly breaker: BreakerChoice;
   /** How often the addresses of a name are asked for; 5 s unless given. */
   readonly lookUpEveryMs: number | undefined;
+  readonly onCallEnd: OnCallEnd | undefined;
 };
 
 /** What one call has tried so far. */
@@ -197,8 +198,9 @@ export class EndpointPool {
 
   #member(server: ServerAddress, late: boolean): PoolMember {
     const { receiveLimitBytes, tls, connectionsPerEndpoint, breaker } = this.#options;
-    const { onBreakerChange = () => {}, onEvent = () => {} } = this.#options;
+    const { onBreakerChange = () => {}, onEvent = () => {}, onCallEnd = () => {} } = this.#options;
     return new PoolMember({
+      onCallEnd,
       server,
       late,
       connections: connectionsPerEndpoint,

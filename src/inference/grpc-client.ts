@@ -39,6 +39,7 @@ import {
   defaultBreaker,
   EndpointPool,
   type OnBreakerChange,
+  type OnCallEnd,
   type PoolEvent,
 } from './endpoint-pool.ts';
 import { acrossConnections } from './failover.ts';
@@ -63,6 +64,7 @@ export type GrpcClientOptions = {
   readonly onEvent?: (event: PoolEvent) => void;
   /** How often the addresses of a `dns://` name are asked for; 5 s unless given. */
   readonly lookUpEveryMs?: number;
+  readonly onCallEnd?: OnCallEnd;
   /** `stream`: inferences without shared memory travel on long-lived streams where the server offers them; `unary` unless given. */
   readonly inferOver?: 'unary' | 'stream';
   /** Separate HTTP/2 connections to each server, so that one's flow control holds up nothing else; 1 unless given. */
@@ -103,6 +105,7 @@ class GrpcInferenceClient implements InferenceClient {
       onBreakerChange,
       onEvent,
       lookUpEveryMs,
+      onCallEnd: options.onCallEnd,
       connectionsPerEndpoint,
       breaker,
     });

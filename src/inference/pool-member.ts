@@ -8,7 +8,7 @@ import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
 import { Breaker, type BreakerPolicy, type BreakerStateName } from '../resilience/breaker.ts';
 import type { Contender } from '../resilience/rotation.ts';
 import { type SlowStartPolicy, slowStartShare } from '../resilience/slow-start.ts';
-import { Connection, type ConnectionState } from './server-connection.ts';
+import { Connection, type ConnectionState, type OnCallEnd } from './server-connection.ts';
 import type { ServerAddress } from './target.ts';
 
 export type MemberOptions = {
@@ -21,6 +21,7 @@ export type MemberOptions = {
   /** Those of now: they change with the certificate. */
   readonly credentials: () => ChannelCredentials;
   readonly options: ChannelOptions;
+  readonly onCallEnd: OnCallEnd;
   onBreakerChange(state: BreakerStateName): void;
   /** A connection with the new certificate did not come about, and the old one is well: it is kept, and it is tried again. */
   onRenewalRefused(): void;
@@ -138,8 +139,8 @@ export class PoolMember implements Contender {
   }
 
   #open(): Connection {
-    const { server, credentials, options } = this.#options;
-    return new Connection(server, this.breaker, credentials(), options);
+    const { server, onCallEnd, credentials, options } = this.#options;
+    return new Connection(server, this.breaker, onCallEnd, credentials(), options);
   }
 
   /** False when the old one is kept, for it is well and the new one did not come about. */

@@ -11,6 +11,9 @@ import type { ServerAddress } from './target.ts';
 /** `connecting` may become `ready` within a call; `failed` would fail it at once. */
 export type ConnectionState = 'ready' | 'connecting' | 'failed';
 
+/** Told of the end of every call by the name of its gRPC status; must not throw. */
+export type OnCallEnd = (method: string, status: string) => void;
+
 /** Calls have deadlines, but a caller may have set one of days. */
 const LONGEST_FAREWELL_MS = 60_000;
 
@@ -18,14 +21,22 @@ export class Connection {
   readonly endpoint: ServerAddress;
   readonly client: Client;
   readonly breaker: Breaker;
+  readonly onCallEnd: OnCallEnd;
   readonly #closers: (() => void)[] = [];
   #underWay = 0;
   #farewell: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(endpoint: ServerAddress, breaker: Breaker, credentials: ChannelCredentials, options: ChannelOptions) {
+  constructor(
+    endpoint: ServerAddress,
+    breaker: Breaker,
+    onCallEnd: OnCallEnd,
+    credentials: ChannelCredentials,
+    options: ChannelOptions,
+  ) {
     this.endpoint = endpoint;
     this.breaker = breaker;
+    this.onCallEnd = onCallEnd;
     this.client = new Client(endpoint.target, credentials, options);
   }
 

@@ -4,7 +4,7 @@
  * Each request gets an id of ours, unique in the pool, because an answer is known by its id alone.
  */
 import type { Metadata } from '@grpc/grpc-js';
-import { isServingError } from '../errors.ts';
+import { asServingError, type ErrorCode, isServingError } from '../errors.ts';
 import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
 import { type InferAnswer, readInferAnswer } from '../kserve/infer-answer.ts';
 import { encodeInferRequest } from '../kserve/infer-request.ts';
@@ -18,6 +18,18 @@ import { StreamLane } from './stream-lane.ts';
 import { callOnce, deadlineOf, traceContextOf, withTraceContext } from './unary-call.ts';
 
 const { modelInfer, modelStreamInfer } = GRPCInferenceService.method;
+
+const STATUS_OF: Readonly<Partial<Record<ErrorCode, string>>> = {
+  INFERENCE_CANCELLED: 'CANCELLED',
+  INFERENCE_DEADLINE: 'DEADLINE_EXCEEDED',
+  INFERENCE_UNAVAILABLE: 'UNAVAILABLE',
+  INFERENCE_QUEUE_FULL: 'UNAVAILABLE',
+  INFERENCE_QUEUE_TIMEOUT: 'UNAVAILABLE',
+  INFERENCE_REJECTED: 'INVALID_ARGUMENT',
+  INFERENCE_UNSUPPORTED: 'UNIMPLEMENTED',
+  INFERENCE_ACCESS_DENIED: 'PERMISSION_DENIED',
+  MODEL_NOT_READY: 'NOT_FOUND',
+};
 
 export class StreamInference {
   readonly #pool: EndpointPool;
@@ -66,8 +78,11 @@ export class StreamInference {
     const lane = this.#laneOf(connection);
     if (lane.isOffered(performance.now())) {
       try {
-        return await lane.infer(request);
+        const answer = await lane.infer(request);
+        connection.onCallEnd(modelStreamInfer.name, 'OK');
+        return answer;
       } catch (error) {
+        connection.onCallEnd(modelStreamInfer.name, statusLike(error));
         if (!isServingError(error, 'INFERENCE_UNSUPPORTED')) throw error;
       }
     }
@@ -81,4 +96,10 @@ export class StreamInference {
       signal: request.signal,
     });
   }
+}
+
+/** One request of a stream has no status of its own: the one that a call would have ended with. */
+function statusLike(error: unknown): string {
+  const { code } = asServingError(error);
+  return STATUS_OF[code] ?? 'UNKNOWN';
 }

@@ -4,7 +4,7 @@
  * Messages go through grpc-js as bytes. The deadline holds whatever the peer does:
  * grpc-js ends the call by its own timer.
  */
-import type { Metadata, ServiceError } from '@grpc/grpc-js';
+import { type Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ServingError } from '../errors.ts';
 import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
 import type { TraceContext } from '../telemetry/tracing.ts';
@@ -57,7 +57,7 @@ export type UnaryCall<T> = {
 const asTheyAre = (bytes: Buffer) => bytes;
 
 export function callOnce<T>(
-  { client, endpoint }: Connection,
+  { client, endpoint, onCallEnd }: Connection,
   { method, kind, bytes, read, metadata, deadlineMs, signal }: UnaryCall<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -70,6 +70,7 @@ export function callOnce<T>(
       { deadline: deadlineMs },
       (error: ServiceError | null, answer?: T) => {
         signal?.removeEventListener('abort', cancel);
+        onCallEnd(method, status[error?.code ?? status.OK] ?? 'UNKNOWN');
         if (error === null) resolve(answer!);
         else {
           const aborted = signal?.aborted === true;

@@ -43,6 +43,8 @@ export type IntakeOptions = {
   readonly log: Log;
   /** A record has ended: there may be room, and something to commit. */
   readonly onSettled: () => void;
+  /** Told how long a batch took. */
+  readonly onTaken?: ((seconds: number) => void) | undefined;
 };
 
 const NOTHING: Intake = { takenTo: undefined, declined: undefined };
@@ -55,7 +57,8 @@ export class BatchIntake {
   }
 
   take(batch: FetchedBatch): Intake {
-    const { partitions, flow, handler } = this.#options;
+    const { partitions, flow, handler, onTaken } = this.#options;
+    const startedMs = performance.now();
     const owned = partitions.get(batch);
     if (owned === undefined) return NOTHING;
     if (owned.ledger === undefined || !owned.anchored) return { takenTo: undefined, declined: 'wait-offsets' };
@@ -86,6 +89,7 @@ export class BatchIntake {
     if (declined === undefined) ledger.sawEnd(batch.lastOffset);
     if (declined === undefined) state.position = batch.lastOffset + 1n;
     else state.position = takenTo === undefined ? batch.fetchedOffset : BigInt(takenTo) + 1n;
+    onTaken?.((performance.now() - startedMs) / 1_000);
     if (records.length > 0) handler.onRecords(records);
     return { takenTo, declined };
   }

@@ -64,8 +64,7 @@ class KafkaSource implements Source {
   constructor(options: KafkaSourceOptions) {
     const { client, topic, groupId } = options;
     this.#options = options;
-    const log = options.log.child({ topic, groupId });
-    this.#log = log;
+    const log = (this.#log = options.log.child({ topic, groupId }));
     this.#flow = new Flow(options.flow);
     this.#admin = new KafkaAdmin(client);
     this.#consumer = new GroupConsumer(consumerOptions(options), this.#events());
@@ -133,6 +132,7 @@ class KafkaSource implements Source {
       handler,
       log: this.#log,
       onSettled: () => this.#onSettled(),
+      onTaken: this.#options.observer?.decoded,
     });
     this.#committer.start();
     await this.#consumer.start();
@@ -152,6 +152,7 @@ class KafkaSource implements Source {
       joined: this.#joined && trouble === undefined,
       reason: trouble,
       assigned: this.#partitions.owned,
+      epoch: this.#generation,
       inFlightChunks: this.#flow.chunks,
       inFlightBytes: this.#flow.bytes,
       paused: this.#gate.reasons,

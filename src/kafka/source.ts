@@ -25,6 +25,8 @@ export type SourceStatus = {
   readonly joined: boolean;
   readonly reason: string | undefined;
   readonly assigned: readonly TopicPartition[];
+  /** Counts memberships that began or ended; what belongs to an older one changes nothing. */
+  readonly epoch: number;
   readonly inFlightChunks: number;
   readonly inFlightBytes: number;
   readonly paused: readonly string[];
@@ -36,6 +38,8 @@ export type SourceStatus = {
 
 /** For counting; must not throw. */
 export type SourceObserver = {
+  /** A fetched batch has been taken in, in so many seconds. */
+  decoded?(seconds: number): void;
   committed(result: 'ok' | 'failed'): void;
   /** Offsets that were to be read are not there any more; `gone` of them were deleted unread. */
   offsetsReset(kind: 'deleted' | 'truncated', gone: bigint): void;

@@ -18,7 +18,8 @@ export type OpsServerOptions = {
   readonly apiKey: string | undefined;
   /** Read anew for every request. Throwing counts as not ready. */
   snapshot(): ReadinessSnapshot;
-  readonly metrics: { readonly contentType: string; render(): Promise<string> };
+  /** In the form that the Accept header asks for. */
+  readonly metrics: { render(accept?: string): Promise<{ readonly contentType: string; readonly text: string }> };
   /** Why only another process would get on; undefined while this one does. Liveness is 503 then. */
   stalled?(): string | undefined;
   /** Takes secrets out of the reasons that are shown. */
@@ -97,8 +98,12 @@ function createApp(options: OpsServerOptions): FastifyInstance {
       reply.header('www-authenticate', 'Bearer realm="rag-serving"');
       return sendError(reply, 401, 'unauthorized', 'send the API key as "Authorization: Bearer …" or "X-API-Key"');
     }
-    const text = await options.metrics.render();
-    return reply.header('content-type', options.metrics.contentType).header('cache-control', 'no-store').send(text);
+    const { contentType, text } = await options.metrics.render(request.headers.accept);
+    return reply
+      .header('content-type', contentType)
+      .header('vary', 'accept')
+      .header('cache-control', 'no-store')
+      .send(text);
   });
 
   app.setNotFoundHandler(async (_request, reply) =>

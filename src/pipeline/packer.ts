@@ -13,6 +13,8 @@ export type PackLimits = {
 export type Packed<T> = {
   readonly items: readonly T[];
   readonly bytes: number;
+  /** Of the longest item: the others are padded to it. */
+  readonly longestBytes: number;
   readonly closedBy: 'items' | 'bytes' | 'wait' | 'flush';
 };
 
@@ -68,7 +70,12 @@ export class Packer<T> {
   }
 
   #close(closedBy: Packed<T>['closedBy']): Packed<T> {
-    const batch: Packed<T> = { items: this.#open.map(({ item }) => item), bytes: this.#bytes, closedBy };
+    const batch: Packed<T> = {
+      items: this.#open.map(({ item }) => item),
+      bytes: this.#bytes,
+      longestBytes: this.#open.reduce((longest, { bytes }) => Math.max(longest, bytes), 0),
+      closedBy,
+    };
     this.#open = [];
     this.#bytes = 0;
     return batch;

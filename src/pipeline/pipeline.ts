@@ -11,8 +11,9 @@ import { Permits } from '../resilience/permits.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { PipelineTraces } from './batch-trace.ts';
 import { type EmbeddedChunk, EmbedStage, type EmbedStageOptions } from './embed-stage.ts';
+import type { PackedBatch } from './observer.ts';
 import { OrderGate } from './order.ts';
-import { Packer, type PackLimits } from './packer.ts';
+import { type Packed, Packer, type PackLimits } from './packer.ts';
 import { type Persistable, PersistStage } from './persist-stage.ts';
 import { type Refusal, Refusals, type RefusalsOptions } from './refusals.ts';
 import { sinkRow } from './sink-row.ts';
@@ -37,6 +38,9 @@ export type PipelineOptions = Omit<EmbedStageOptions, 'surroundings' | 'maxRows'
     /** Called once, with the first error that no retry can heal. */
     onFatal(error: ServingError): void;
   };
+
+/** A batch, or one retry, which is packed with nothing. */
+type Closed = Omit<Packed<ChunkTraveller>, 'closedBy'> & { readonly closedBy: PackedBatch['closedBy'] };
 
 const MAX_DELETIONS_A_CALL = 256;
 
@@ -145,10 +149,11 @@ export class Pipeline {
     traveller.state = 'packed';
     if (isChunk(traveller) && traveller.record.retry !== undefined) {
       // Alone: it has spoiled a batch before.
-      this.#send([traveller], 'retry');
+      const { bytes } = traveller;
+      this.#send({ items: [traveller], bytes, longestBytes: bytes, closedBy: 'retry' });
     } else if (isChunk(traveller)) {
       const now = this.#options.surroundings.clock.monotonicMs();
-      for (const batch of this.#packer.add(traveller, traveller.bytes, now)) this.#send(batch.items, batch.closedBy);
+      for (const batch of this.#packer.add(traveller, traveller.bytes, now)) this.#send(batch);
       // Freed by the end of an earlier revision, outside `accept`: the timer must know of it.
       this.#setTimer();
     } else {
@@ -164,7 +169,7 @@ export class Pipeline {
     const onDue = () => {
       this.#timer = undefined;
       const batch = this.#packer.closeIfDue(clock.monotonicMs());
-      if (batch !== undefined) this.#send(batch.items, batch.closedBy);
+      if (batch !== undefined) this.#send(batch);
       this.#setTimer();
     };
     this.#timer = setTimeout(onDue, Math.max(1, dueAt - clock.monotonicMs()));
@@ -172,11 +177,13 @@ export class Pipeline {
 
   #flush(): void {
     const batch = this.#packer.flush();
-    if (batch !== undefined) this.#send(batch.items, batch.closedBy);
+    if (batch !== undefined) this.#send(batch);
   }
 
-  #send(packed: readonly ChunkTraveller[], closedBy: string): void {
-    this.#options.surroundings.observer.packed(packed.length, this.#options.limits.maxItems, closedBy);
+  #send({ items: packed, bytes, longestBytes, closedBy }: Closed): void {
+    const { surroundings, limits } = this.#options;
+    const size = { rows: packed.length, capacity: limits.maxItems };
+    surroundings.observer.packed({ ...size, bytes, longestBytes, closedBy });
     this.#trace(packed, closedBy);
     void this.#guard(async (signal) => {
       const release = await this.#embedPermits.acquire(signal);

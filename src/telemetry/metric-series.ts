@@ -1,17 +1,13 @@
 /**
- * Typed handles over prom-client with two promises: no NaN, infinity or undefined reaches a series, and a label takes
- * only so many values. Whatever breaks a promise is counted or folded into `other`, never thrown: counting must not
- * stop the work that is counted.
+ * Typed handles over prom-client, made from the rows of a table, with two promises: no NaN, infinity or undefined reaches
+ * a series, and a label takes only so many values. Whatever breaks a promise is counted or folded into `other`, never
+ * thrown: counting must not stop the work that is counted.
+ *
+ * Counters with few combinations of labels begin at 0: Prometheus sees no increase in a series whose first value is 1.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-
-/** A closed list of values, or a number of distinct ones, after which new ones are called `other`. */
-export type LabelRule<V extends string = string> = readonly V[] | { readonly atMost: number };
-export type LabelRules = Readonly<Record<string, LabelRule>>;
-export type LabelValues<L extends LabelRules> = {
-  readonly [K in keyof L]: L[K] extends readonly (infer V extends string)[] ? V : string;
-};
-export type NoLabels = Readonly<Record<string, never>>;
+import { allCombinations, LabelBounds, type LabelRules, type LabelValues } from './label-bounds.ts';
+import { type CounterSpec, type GaugeSpec, type HistogramSpec, type MetricSpec, PREFIX } from './metric-spec.ts';
 
 export type CounterHandle<L extends LabelRules> = { add(labels: LabelValues<L>, by?: number): void };
 export type GaugeHandle<L extends LabelRules> = {
@@ -22,89 +18,107 @@ export type GaugeHandle<L extends LabelRules> = {
 };
 export type HistogramHandle<L extends LabelRules> = { observe(labels: LabelValues<L>, value: number): void };
 
-export const OTHER = 'other';
+type HandleOf<S extends MetricSpec> = S extends { readonly type: 'counter' }
+  ? CounterHandle<S['labels']>
+  : S extends { readonly type: 'gauge' }
+    ? GaugeHandle<S['labels']>
+    : HistogramHandle<S['labels']>;
 
-export type SeriesOptions<L extends LabelRules> = {
-  readonly registry: Registry;
-  readonly name: string;
-  readonly help: string;
-  readonly labels: L;
-  /** Told when a value was not a usable number. */
-  readonly onDropped: () => void;
-};
+export type Handles<T extends Record<string, MetricSpec>> = { readonly [K in keyof T]: HandleOf<T[K]> };
 
-export function counter<L extends LabelRules>(options: SeriesOptions<L>): CounterHandle<L> {
-  const bound = bounder(options.labels);
-  const series = existing(options, Counter) ?? new Counter(common(options));
+/** More series than this are not begun at 0. */
+const MOST_BEGUN = 64;
+
+/** `onDropped` is told when a value was not a usable number. */
+export function createSeries<T extends Record<string, MetricSpec>>(
+  table: T,
+  registry: Registry,
+  onDropped: () => void,
+): Handles<T> {
+  const entries = Object.entries(table).map(([key, spec]) => [key, handle(spec, registry, onDropped)]);
+  return Object.fromEntries(entries) as Handles<T>;
+}
+
+function handle(spec: MetricSpec, registry: Registry, onDropped: () => void) {
+  switch (spec.type) {
+    case 'counter':
+      return counter(spec, registry, onDropped);
+    case 'gauge':
+      return gauge(spec, registry, onDropped);
+    case 'histogram':
+      return histogram(spec, registry, onDropped);
+  }
+}
+
+function counter<L extends LabelRules>(
+  spec: CounterSpec<L>,
+  registry: Registry,
+  onDropped: () => void,
+): CounterHandle<L> {
+  const bounds = new LabelBounds(spec.labels);
+  const found = existing(spec, registry, Counter);
+  const series = found ?? new Counter(common(spec, registry));
+  if (found === undefined) {
+    for (const labels of allCombinations(spec.labels, MOST_BEGUN) ?? []) series.inc(labels, 0);
+  }
   return {
     add: (labels, by = 1) => {
-      if (Number.isFinite(by) && by >= 0) series.inc(bound(labels), by);
-      else options.onDropped();
+      if (Number.isFinite(by) && by >= 0) series.inc(bounds.bounded(labels), by);
+      else onDropped();
     },
   };
 }
 
-export function gauge<L extends LabelRules>(options: SeriesOptions<L>): GaugeHandle<L> {
-  const bound = bounder(options.labels);
-  const series = existing(options, Gauge) ?? new Gauge(common(options));
+function gauge<L extends LabelRules>(spec: GaugeSpec<L>, registry: Registry, onDropped: () => void): GaugeHandle<L> {
+  const bounds = new LabelBounds(spec.labels);
+  const isBare = Object.keys(spec.labels).length === 0;
+  // Without `removed` a gauge without labels says 0 before anything is known of it.
+  const series = existing(spec, registry, Gauge) ?? removed(new Gauge(common(spec, registry)), isBare);
   return {
     set: (labels, value) => {
-      if (Number.isFinite(value)) series.set(bound(labels), value);
-      else options.onDropped();
+      if (Number.isFinite(value)) series.set(bounds.bounded(labels), value);
+      else onDropped();
     },
     add: (labels, by) => {
-      if (Number.isFinite(by)) series.inc(bound(labels), by);
-      else options.onDropped();
+      if (Number.isFinite(by)) series.inc(bounds.bounded(labels), by);
+      else onDropped();
     },
-    clear: () => series.reset(),
+    clear: () => {
+      removed(series, isBare);
+      bounds.forget();
+    },
   };
 }
 
-export function histogram<L extends LabelRules>(
-  options: SeriesOptions<L> & { readonly buckets: readonly number[] },
+/** One without labels is back at 0 after a reset. */
+function removed(series: Gauge, isBare: boolean): Gauge {
+  series.reset();
+  if (isBare) series.remove();
+  return series;
+}
+
+function histogram<L extends LabelRules>(
+  spec: HistogramSpec<L>,
+  registry: Registry,
+  onDropped: () => void,
 ): HistogramHandle<L> {
-  const bound = bounder(options.labels);
-  const series = existing(options, Histogram) ?? new Histogram({ ...common(options), buckets: [...options.buckets] });
+  const bounds = new LabelBounds(spec.labels);
+  const series =
+    existing(spec, registry, Histogram) ?? new Histogram({ ...common(spec, registry), buckets: [...spec.buckets] });
   return {
     observe: (labels, value) => {
-      if (Number.isFinite(value)) series.observe(bound(labels), value);
-      else options.onDropped();
+      if (Number.isFinite(value)) series.observe(bounds.bounded(labels), value);
+      else onDropped();
     },
   };
 }
 
 /** A registry of the host's may serve several instances of ours: they count in the same series. */
-function existing<T>({ registry, name }: { registry: Registry; name: string }, kind: new (...args: never[]) => T) {
-  const found: unknown = registry.getSingleMetric(name);
+function existing<T>({ name }: MetricSpec, registry: Registry, kind: new (...args: never[]) => T): T | undefined {
+  const found: unknown = registry.getSingleMetric(PREFIX + name);
   return found instanceof kind ? found : undefined;
 }
 
-function common<L extends LabelRules>({ registry, name, help, labels }: SeriesOptions<L>) {
-  return { name, help, labelNames: Object.keys(labels), registers: [registry] };
-}
-
-function bounder<L extends LabelRules>(rules: L): (labels: LabelValues<L>) => Record<string, string> {
-  const each = Object.entries(rules).map(([name, rule]) => ({ name, allow: allowance(rule) }));
-  return (labels) => {
-    const bounded: Record<string, string> = {};
-    for (const { name, allow } of each) {
-      const value: unknown = (labels as Record<string, unknown>)[name];
-      bounded[name] = typeof value === 'string' && allow(value) ? value : OTHER;
-    }
-    return bounded;
-  };
-}
-
-function allowance(rule: LabelRule): (value: string) => boolean {
-  if (!('atMost' in rule)) {
-    const closed = new Set<string>(rule);
-    return (value) => closed.has(value);
-  }
-  const seen = new Set<string>();
-  return (value) => {
-    if (seen.has(value)) return true;
-    if (seen.size >= rule.atMost || value.length > 128) return false;
-    seen.add(value);
-    return true;
-  };
+function common({ name, help, labels }: MetricSpec, registry: Registry) {
+  return { name: PREFIX + name, help, labelNames: Object.keys(labels), registers: [registry] };
 }

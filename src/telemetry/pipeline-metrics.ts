@@ -1,15 +1,23 @@
 /** What the pipeline reports, as metrics. Has the shape of the pipeline's observer port without knowing the pipeline. */
 import type { ServingError } from '../errors.ts';
 import type { OutcomeKind } from '../records/outcome.ts';
-import { OTHER } from './metric-series.ts';
+import { OTHER } from './metric-spec.ts';
 import type { Metrics } from './metrics.ts';
 
+type PackedBatch = {
+  readonly rows: number;
+  readonly capacity: number;
+  readonly bytes: number;
+  readonly longestBytes: number;
+  readonly closedBy: 'items' | 'bytes' | 'wait' | 'flush' | 'retry';
+};
 type Stage = 'embed' | 'persist' | 'delete' | 'retry' | 'dead_letter';
 
 export function pipelineMetrics(metrics: Metrics) {
   return {
-    packed: (rows: number, capacity: number, closedBy: string): void => {
+    packed: ({ rows, capacity, bytes, longestBytes, closedBy }: PackedBatch): void => {
       metrics.batchFillRatio.observe({}, rows / capacity);
+      metrics.batchPaddingRatio.observe({}, 1 - bytes / (rows * longestBytes));
       metrics.batchesClosed.add({ reason: closedBy });
     },
     embedded: (_rows: number, transport: 'shared_memory' | 'inline'): void => {

@@ -26,7 +26,7 @@ it('every row of the table of faults names tests that are there', () => {
 
 it('what the table of faults says you see is called so', async () => {
   const metrics = createMetrics({ pool: 'test' });
-  const text = await metrics.render();
+  const { text } = await metrics.render();
   metrics.close();
   const words = rows.flatMap((cells) => quoted(cells.slice(1, 4).join(' ')));
   const codes = words.flatMap((word) => /^([A-Z]+(?:_[A-Z]+)+)$|code="([A-Z_]+)"/.exec(word)?.slice(1) ?? []);

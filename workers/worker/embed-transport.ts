@@ -9,7 +9,7 @@ import type { EmbedTransport } from '../../src/pipeline/transport.ts';
 import type { Refusal } from '../../src/shm/registration.ts';
 import { openSharedMemory, type SharedMemory } from '../../src/shm/shared-memory.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { connectEngine, type EngineConnection, type Health, type OnBreaker } from './engine-connection.ts';
+import { connectEngine, type EngineConnection, type EngineWatchers } from './engine-connection.ts';
 
 export type OpenedTransport = {
   readonly transport: EmbedTransport;
@@ -29,7 +29,7 @@ const WAIT_MS = 500;
 /** The model server and the way to it. A server that goes away between the two is waited for again. */
 export async function openEngine(
   config: WorkerConfig,
-  watch: { readonly health: Health; readonly onBreaker: OnBreaker },
+  watch: EngineWatchers,
   log: Log,
   signal: AbortSignal,
 ): Promise<{ readonly engine: EngineConnection } & OpenedTransport> {

@@ -9,7 +9,7 @@ import { asServingError, isServingError, ServingError } from '../../src/errors.t
 import { ChannelWatch } from '../../src/inference/channel-watch.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
-import type { PoolEvent } from '../../src/inference/endpoint-pool.ts';
+import type { OnCallEnd, PoolEvent } from '../../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient, type GrpcClientOptions } from '../../src/inference/grpc-client.ts';
 import { logPoolEvent, tlsFilesLog } from '../../src/inference/pool-log.ts';
 import { RenewableClient } from '../../src/inference/renewable-client.ts';
@@ -41,6 +41,12 @@ export type Health = { pass(): void; fail(reason: string): void };
 /** Told when the breaker of an endpoint changes. */
 export type OnBreaker = (endpoint: string, state: BreakerStateName) => void;
 
+export type EngineWatchers = {
+  readonly health: Health;
+  readonly onBreaker: OnBreaker;
+  readonly onCallEnd: OnCallEnd;
+};
+
 const PROBE_TIMEOUT_MS = 4_000;
 const WAIT_MS = 500;
 const WATCH_EVERY_MS = 5_000;
@@ -52,7 +58,7 @@ const RECONNECT_MS = 3_000;
 /** Waits for the server and its model for as long as it takes; rejects with the signal's reason or MODEL_CONTRACT_MISMATCH. */
 export async function connectEngine(
   config: InferenceConfig,
-  { health, onBreaker }: { readonly health: Health; readonly onBreaker: OnBreaker },
+  { health, onBreaker, onCallEnd }: EngineWatchers,
   log: Log,
   signal: AbortSignal,
 ): Promise<EngineConnection> {
@@ -65,13 +71,14 @@ export async function connectEngine(
       log[state === 'open' ? 'warn' : 'info']('breaker', { endpoint, state });
       onBreaker(endpoint, state);
     };
-    const options = { ...base, receiveLimitBytes: receiveLimitFor(contract), onBreakerChange };
+    const options = { ...base, receiveLimitBytes: receiveLimitFor(contract), onBreakerChange, onCallEnd };
     const openFresh = () => createGrpcInferenceClient(options);
     const channel = new ChannelWatch(WEDGED, systemClock.monotonicMs());
     const client = new RenewableClient(openFresh(), (end) => {
       if (end === 'answered') channel.answered(systemClock.monotonicMs());
       else channel.unanswered();
     });
+    for (const endpoint of client.target.split(',')) onBreaker(endpoint, 'closed');
     log.info('model server is ready', { target: client.target, ...contract });
     return { client, contract, channel, openFresh };
   } finally {

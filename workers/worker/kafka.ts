@@ -64,8 +64,12 @@ export function openKafka(
     offsetReset: kafka.offsetReset,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
     fetchMinBytes: kafka.fetchMinBytes,
-    onCommit,
+    onCommit: (tookMs, error) => {
+      metrics.stageDuration.observe({ stage: 'commit', result: error === undefined ? 'ok' : 'failed' }, tookMs / 1_000);
+      onCommit(tookMs, error);
+    },
     observer: {
+      decoded: (seconds) => metrics.stageDuration.observe({ stage: 'decode', result: 'ok' }, seconds),
       committed: (result) => metrics.commits.add({ result }),
       offsetsReset: (kind, gone) => {
         metrics.offsetResets.add({ kind });

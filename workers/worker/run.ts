@@ -10,11 +10,13 @@ import { PaceBoard } from '../../src/lifecycle/pace.ts';
 import { PhaseTracker } from '../../src/lifecycle/phase.ts';
 import { CheckBoard } from '../../src/ops/readiness.ts';
 import { startOpsServer } from '../../src/ops/server.ts';
+import { packageVersion } from '../../src/package-version.ts';
 import { defaultFailurePolicy } from '../../src/pipeline/failure-policy.ts';
 import { type HoldReason, Holds } from '../../src/pipeline/holds.ts';
 import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { refuseWrongNorm } from '../../src/pipeline/soundness.ts';
 import type { Log } from '../../src/telemetry/log.ts';
+import type { GrpcCode } from '../../src/telemetry/metric-spec.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
@@ -45,7 +47,7 @@ const CHECK_OF_HOLD = {
 
 export async function runWorker(config: WorkerConfig, log: Log, redactor: Redactor): Promise<number> {
   const signals = listenForStop();
-  const metrics = createMetrics({ pool: config.pool, processMetrics: true });
+  const metrics = createMetrics({ pool: config.pool, version: packageVersion(), processMetrics: true });
   const wallMs = () => systemClock.wallMs();
   const board = new CheckBoard(CHECKS, wallMs());
   const phase = new PhaseTracker(wallMs(), ({ from, to }) => {
@@ -107,7 +109,11 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   return abandoned > 0 ? exitCodes.unfinished : exitCodes.done;
 
   async function start(signal: AbortSignal): Promise<void> {
-    const watching = { health: health('model-server'), onBreaker: metrics.setBreaker };
+    const watching = {
+      health: health('model-server'),
+      onBreaker: metrics.setBreaker,
+      onCallEnd: (method: string, code: string) => metrics.grpcCalls.add({ method, code: code as GrpcCode }),
+    };
     const { engine, transport, maxBatch, memory } = await openEngine(config, watching, log, signal);
     parts.client = engine.client;
     if (memory !== undefined) parts.memory = memory;

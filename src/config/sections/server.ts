@@ -36,7 +36,8 @@ export const serverSettings = {
   apiKey: secret(
     'RAG_SERVING_API_KEY',
     {
-      doc: 'When set, /metrics asks for it as `Authorization: Bearer …` or `X-API-Key: …`. Health routes stay open. Unset or empty leaves /metrics open too.',
+      doc: 'When set, /metrics asks for it as `Authorization: Bearer …` or `X-API-Key: …`. Health routes stay open. Unset leaves /metrics open too; empty is an error, for a key that got lost must not open what it protects.',
+      emptyProblem: 'is empty: set the key, or unset the variable to leave /metrics open',
     },
     headerSafe,
   ),

@@ -75,7 +75,7 @@ describe('an answer', () => {
     expect(online.health().status).toBe('ready');
     const text = await registry.metrics();
     expect(text).toContain('rag_serving_online_degraded_total{reason="error"} 2');
-    expect(text).toContain('rag_serving_online_calls_total{operation="embed",end="VECTOR_ZERO"} 1');
+    expect(text).toContain('rag_serving_online_calls_total{pool="embed",source="none",outcome="VECTOR_ZERO"} 1');
     expect(text).toContain('rag_serving_online_requests_in_flight{pool="rerank"} 0');
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { allSettings } from '../../../src/config/catalogue.ts';
 import { EnvReader } from '../../../src/config/env-reader.ts';
 import { boolean, choice, integer, ratio, secret, text } from '../../../src/config/leaf-types.ts';
+import { serverSettings } from '../../../src/config/sections/server.ts';
 import { always, byPool, type Setting, unset } from '../../../src/config/setting.ts';
 import { unknownNameWarnings } from '../../../src/config/unknown-names.ts';
 import { problemsOf } from './machine.ts';
@@ -98,6 +99,15 @@ describe('the reader', () => {
     expect(readOne(key, '')).toBeUndefined();
     expect(readOne(key, 's3cret\n')?.reveal()).toBe('s3cret');
     expect(problemsOf(() => readOne(key, ' \n'))).toEqual([expect.stringContaining('only white space')]);
+  });
+
+  it('an empty API key is refused: what it protects must not open when it gets lost (M07)', () => {
+    expect(readOne(serverSettings.apiKey, undefined)).toBeUndefined();
+    for (const empty of ['', ' ', '\n']) {
+      expect(problemsOf(() => readOne(serverSettings.apiKey, empty))).toEqual([
+        expect.stringMatching(/^RAG_SERVING_API_KEY (is empty|holds only white space)/),
+      ]);
+    }
   });
 
   it('does not report a rule on top of a refused setting', () => {

@@ -17,11 +17,11 @@ describe('the metrics of the online module', () => {
     two.breaker('rerank', 'a:1', 'open');
     one.cut('rerank');
     const text = await registry.metrics();
-    expect(text).toContain('rag_serving_online_calls_total{operation="embed",end="ok"} 2');
+    expect(text).toContain('rag_serving_online_calls_total{pool="embed",source="model",outcome="ok"} 2');
     expect(text).toContain('rag_serving_online_requests_in_flight{pool="embed"} 1');
     expect(text).toContain('rag_serving_online_degraded_total{reason="breaker-open"} 1');
     expect(text).toContain('rag_serving_online_breaker_changes_total{pool="rerank",endpoint="a:1",state="open"} 1');
-    expect(text).toContain('rag_serving_online_call_duration_seconds_bucket{le="0.003",operation="embed"} 2');
+    expect(text).toContain('rag_serving_online_call_duration_seconds_bucket{le="0.003",pool="embed"} 2');
     expect(text).toContain('rag_serving_online_cut_texts_total{pool="rerank"} 1');
   });
 
@@ -29,7 +29,7 @@ describe('the metrics of the online module', () => {
     const registry = new Registry();
     createOnlineMetrics(registry).ended('search', 'ARGUMENT_INVALID', 1);
     createOnlineMetrics(registry);
-    expect(await registry.metrics()).toContain('{operation="search",end="ARGUMENT_INVALID"} 1');
+    expect(await registry.metrics()).toContain('{pool="search",source="none",outcome="ARGUMENT_INVALID"} 1');
   });
 });
 

@@ -8,7 +8,15 @@ import type { InferRequest, InferResponse } from '../../../src/kserve/tensor.ts'
 
 const contract = { modelName: 'm', maxBatch: 4 };
 const answer: InferResponse = { modelName: 'm', modelVersion: '1', id: '', outputs: [] };
-const events: OnlineEvents = { ended() {}, degraded() {}, inFlight() {}, breaker() {}, left() {}, cut() {} };
+const events: OnlineEvents = {
+  ended() {},
+  degraded() {},
+  inFlight() {},
+  breaker() {},
+  left() {},
+  cut() {},
+  asked() {},
+};
 
 type Asked = { options: CallOptions; answer(): void; fail(error: ServingError): void };
 

@@ -148,7 +148,7 @@ describe('unknown requests', () => {
   it('200 unknown URLs and odd methods change no series and are not quoted (M06)', async () => {
     const metrics = createMetrics({ pool: 'batch_ingestion' });
     const { port } = await start({ metrics });
-    const namesOf = async () => (await metrics.render()).split('\n').map((line) => line.split(' ')[0]);
+    const namesOf = async () => (await metrics.render()).text.split('\n').map((line) => line.split(' ')[0]);
     const before = await namesOf();
     const methods = ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'LOCK', 'PURGE', 'SEARCH', 'REPORT'];
     for (let index = 0; index < 200; index++) {
@@ -169,7 +169,7 @@ describe('unknown requests', () => {
   });
 
   it('hides why a scrape failed', async () => {
-    const broken = { contentType: 'text/plain', render: () => Promise.reject(new Error('pw-SENTINEL')) };
+    const broken = { render: () => Promise.reject(new Error('pw-SENTINEL')) };
     const { port } = await start({ metrics: broken });
     const answer = await fetchRaw(port, '/metrics');
     expect(answer.status).toBe(500);
@@ -190,7 +190,7 @@ describe('closing and binding', () => {
   });
 
   it('a scrape that never ends is cut off', async () => {
-    const server = await start({ metrics: { contentType: 'text/plain', render: () => new Promise(() => {}) } });
+    const server = await start({ metrics: { render: () => new Promise<never>(() => {}) } });
     const ended = new Promise((resolve) => {
       httpGet({ host: '127.0.0.1', port: server.port, path: '/metrics' }).on('error', resolve);
     });

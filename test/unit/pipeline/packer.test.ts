@@ -8,15 +8,15 @@ describe('Packer', () => {
     const packer = new Packer<string>(limits);
     expect(packer.add('a', 1, 0)).toEqual([]);
     expect(packer.add('b', 1, 0)).toEqual([]);
-    expect(packer.add('c', 1, 0)).toEqual([{ items: ['a', 'b', 'c'], bytes: 3, closedBy: 'items' }]);
+    expect(packer.add('c', 1, 0)).toEqual([{ items: ['a', 'b', 'c'], bytes: 3, longestBytes: 1, closedBy: 'items' }]);
     expect(packer.size).toBe(0);
   });
 
   it('closes before the item that would overflow the slot', () => {
     const packer = new Packer<string>(limits);
     packer.add('a', 60, 0);
-    expect(packer.add('b', 41, 0)).toEqual([{ items: ['a'], bytes: 60, closedBy: 'bytes' }]);
-    expect(packer.flush()).toEqual({ items: ['b'], bytes: 41, closedBy: 'flush' });
+    expect(packer.add('b', 41, 0)).toEqual([{ items: ['a'], bytes: 60, longestBytes: 60, closedBy: 'bytes' }]);
+    expect(packer.flush()).toEqual({ items: ['b'], bytes: 41, longestBytes: 41, closedBy: 'flush' });
   });
 
   it('fills a slot to the last byte', () => {
@@ -27,7 +27,9 @@ describe('Packer', () => {
 
   it('an oversized item closes what is open and can close itself in the same call', () => {
     const packer = new Packer<string>({ ...limits, maxItems: 1 });
-    expect(packer.add('big', 1_000, 0)).toEqual([{ items: ['big'], bytes: 1_000, closedBy: 'items' }]);
+    expect(packer.add('big', 1_000, 0)).toEqual([
+      { items: ['big'], bytes: 1_000, longestBytes: 1_000, closedBy: 'items' },
+    ]);
   });
 
   it('counts age from the oldest item', () => {
@@ -47,6 +49,6 @@ describe('Packer', () => {
     packer.add('b', 30, 0);
     expect(packer.drop((item) => item === 'a')).toEqual(['a']);
     expect(packer.add('c', 70, 0)).toEqual([]);
-    expect(packer.flush()).toEqual({ items: ['b', 'c'], bytes: 100, closedBy: 'flush' });
+    expect(packer.flush()).toEqual({ items: ['b', 'c'], bytes: 100, longestBytes: 70, closedBy: 'flush' });
   });
 });

@@ -40,7 +40,12 @@ async function openAt(handlers: Handlers, env: Readonly<Record<string, string>> 
   });
   const failures: string[] = [];
   const health = { pass: () => {}, fail: (reason: string) => void failures.push(reason) };
-  const opened = await openEngine(config, { health, onBreaker: () => {} }, silentLog, new AbortController().signal);
+  const opened = await openEngine(
+    config,
+    { health, onBreaker: () => {}, onCallEnd: () => {} },
+    silentLog,
+    new AbortController().signal,
+  );
   open.push(() => opened.memory?.close());
   open.push(() => opened.engine.client.close());
   return { ...opened, failures };
