@@ -67,7 +67,7 @@ export class ModelWatch<C extends ModelContract> {
       } catch (thrown) {
         if (signal.aborted) break;
         const error = asServingError(thrown);
-        if (failures === 0) this.#log('warn', 'model cannot be used', { code: error.code, reason: error.message });
+        if (failures === 0) this.#log.warn('model cannot be used', { code: error.code, reason: error.message });
         failures++;
         this.#pool.missing(error);
         if (error.failureClass === 'fatal') onMismatch(error);
@@ -88,7 +88,7 @@ export class ModelWatch<C extends ModelContract> {
     const contract = contractOf(await client.describeModel(modelName, options));
     if (before === undefined || JSON.stringify(before) !== JSON.stringify(contract)) {
       await this.#warmUp(contract, signal);
-      this.#log('info', 'model is ready', { ...contract });
+      this.#log.info('model is ready', { ...contract });
     }
     return contract;
   }
@@ -116,9 +116,9 @@ export class ModelWatch<C extends ModelContract> {
     }
   }
 
-  #log(level: 'info' | 'warn', message: string, fields: Readonly<Record<string, unknown>>): void {
+  get #log(): Log {
     const { name, modelName, client, log } = this.#options;
-    log[level](message, { pool: name, model: modelName, target: client.target, ...fields });
+    return log.child({ pool: name, model: modelName, target: client.target });
   }
 }
 

@@ -20,6 +20,8 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.exit(exitCodes.failed);
   });
 }
+// Until a command has a log whose level it switches, and where it has none, the signal must not end the process.
+process.on('SIGUSR2', () => {});
 // A reader that went away (`| head`) is no reason to stop the work.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 

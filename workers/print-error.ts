@@ -4,6 +4,7 @@ import { environmentSecrets } from '../src/config/redact.ts';
 import { isServingError } from '../src/errors.ts';
 import { safeMessage } from '../src/telemetry/error-redaction.ts';
 import { createRedactor } from '../src/telemetry/redaction.ts';
+import { maskByForm } from '../src/telemetry/redaction-patterns.ts';
 
 const MAX_CAUSES = 5;
 
@@ -19,7 +20,8 @@ export function printError(error: unknown, env: Env, stderr: { write(text: strin
     lines.push(JSON.stringify(redactor.value(error), undefined, 2));
   }
   // Line by line: a long list of wrong settings must not be cut as one long text.
-  const safe = lines.flatMap((text) => text.split('\n')).map((line) => redactor.text(line));
+  // Before that by form: a key file has several.
+  const safe = lines.flatMap((text) => maskByForm(text).split('\n')).map((line) => redactor.text(line));
   stderr.write(`${safe.join('\n')}\n`);
 }
 

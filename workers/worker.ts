@@ -9,6 +9,7 @@ RAG_SERVING_BATCH_INGEST_GRPC_URL and a store (RAG_SERVING_SINK). It waits for t
 Signals: SIGTERM or SIGINT stops fetching, finishes what is in flight within RAG_SERVING_DRAIN_TIMEOUT_MS, commits and
 leaves the group. A second signal leaves 3 seconds. A notice that the machine will be taken away (RAG_SERVING_SPOT_PROVIDER)
 does the same within what the notice leaves.
+SIGUSR2 switches the log to DEBUG and back.
 
 Traces: the standard variables of OpenTelemetry. OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT switches
 them on; OTEL_EXPORTER_OTLP_PROTOCOL, _HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, _ARG and
@@ -23,14 +24,21 @@ export function registerWorkerCommand(program: Command, env: Env): void {
     .description('read chunks from Kafka, embed them, store the vectors, then commit')
     .addHelpText('after', HELP)
     .action(async () => {
-      const [{ readWorkerConfig }, { secretSpellings }, { createLogger }, { createRedactor }, { runWorker }] =
-        await Promise.all([
-          import('../src/config/programs.ts'),
-          import('../src/config/redact.ts'),
-          import('../src/telemetry/logger.ts'),
-          import('../src/telemetry/redaction.ts'),
-          import('./worker/run.ts'),
-        ]);
+      const [
+        { readWorkerConfig },
+        { secretSpellings },
+        { createLogger },
+        { createRedactor },
+        { switchLevelOnSignal },
+        { runWorker },
+      ] = await Promise.all([
+        import('../src/config/programs.ts'),
+        import('../src/config/redact.ts'),
+        import('../src/telemetry/logger.ts'),
+        import('../src/telemetry/redaction.ts'),
+        import('./log-level-signal.ts'),
+        import('./worker/run.ts'),
+      ]);
       const config = readWorkerConfig(env);
       const secrets = secretSpellings(config);
       const log = createLogger({
@@ -40,6 +48,7 @@ export function registerWorkerCommand(program: Command, env: Env): void {
         worker: config.workerId,
         secrets,
       });
+      switchLevelOnSignal(log);
       for (const warning of config.warnings) log.warn('settings', { warning });
       process.exitCode = await runWorker(config, log, createRedactor({ secrets }));
     });

@@ -8,6 +8,7 @@ import { Secret } from '../config/secret.ts';
 import { maskUrlCredentials } from '../config/url-masking.ts';
 import { describeError } from './error-redaction.ts';
 import { isForbiddenKey } from './redaction-keys.ts';
+import { maskByForm } from './redaction-patterns.ts';
 
 export type RedactorOptions = {
   /** Secrets in every spelling, longest first (`secretSpellings`); masked wherever they occur. */
@@ -36,7 +37,7 @@ export function createRedactor({ secrets = [] }: RedactorOptions = {}): Redactor
   const maskText = (raw: string): string => {
     let text = raw.length > MAX_SEARCHED ? raw.slice(0, MAX_SEARCHED) : raw;
     for (const secret of secrets) if (text.includes(secret)) text = text.replaceAll(secret, REDACTED);
-    return maskUrlCredentials(text);
+    return maskByForm(maskUrlCredentials(text));
   };
   const text = (raw: string): string => {
     const masked = maskText(raw);

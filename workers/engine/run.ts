@@ -9,7 +9,8 @@ import { type Engine, type EngineOptions, type ModelChoice, startEngine } from '
 import type { SyntheticFault } from '../../src/engine/synthetic-compute.ts';
 import { asServingError, isServingError, type ServingError } from '../../src/errors.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
+import { createLogger, type LevelledLog } from '../../src/telemetry/logger.ts';
+import { switchLevelOnSignal } from '../log-level-signal.ts';
 import { listenForStop } from '../signals.ts';
 
 const DRAIN_MS = 5_000;
@@ -41,11 +42,12 @@ export type EngineFlags = {
 
 /** Resolves with the exit code once the engine has stopped. */
 export async function runEngine(flags: EngineFlags, env: Env, version: string): Promise<number> {
-  let log: Log | undefined;
+  let log: LevelledLog | undefined;
   try {
     const config = readEngineConfig(env);
     log = createLogger({ level: config.logLevel, service: 'engine', fileDescriptor: 2 });
-    for (const warning of config.warnings) log.warn(warning);
+    switchLevelOnSignal(log);
+    for (const warning of config.warnings) log.warn('settings', { warning });
     return await serve(flags, engineOptions(flags, config, version, log), log);
   } catch (error) {
     const known = asServingError(error);
@@ -65,7 +67,7 @@ function engineOptions(flags: EngineFlags, config: EngineConfig, version: string
           source: {
             ...(modelDir !== undefined && { modelDir }),
             cacheDir: flags.cacheDir ?? config.cacheDir,
-            onProgress: (message) => log.info(message),
+            onProgress: (step) => log.info('engine progress', { step }),
           },
         };
   return {
@@ -124,7 +126,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 function report(error: ServingError, log: Log | undefined): void {
   if (log === undefined) process.stderr.write(`error: ${error.message}\n`);
   else {
-    log.error(error.message, { code: error.code });
+    log.error('the engine cannot go on', { code: error.code, reason: error.message });
     log.debug('engine failed', { error });
   }
 }

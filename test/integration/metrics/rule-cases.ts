@@ -155,7 +155,11 @@ export const ruleCases: readonly RuleCase[] = [
   { name: 'VRAM at 84 %', series: vram('84x60', '100x60'), fires: { 10: [] } },
   { name: 'VRAM at 86 %', series: vram('86x60', '100x60'), fires: { 1: [], 10: ['RagServingVramHigh'] } },
   { name: 'a card that says it has no memory', series: vram('5x60', '0x60'), fires: { 10: [] } },
-  { name: 'a card whose numbers are no numbers', series: vram(Array.from({ length: 20 }, () => 'NaN').join(' '), '100x60'), fires: { 10: [] } },
+  {
+    name: 'a card whose numbers are no numbers',
+    series: vram(Array.from({ length: 20 }, () => 'NaN').join(' '), '100x60'),
+    fires: { 10: [] },
+  },
   {
     name: 'the model fails again and again',
     series: { [`rag_serving_stage_errors_total{${W},stage="embed",code="INFERENCE_FAILED"}`]: '0+30x60' },
