@@ -43,6 +43,18 @@ export function exposition(text: string, accept: string | undefined): Exposition
 }
 
 /**
+ * Adds a label to every sample. prom-client's own way, default labels, copies the labels of each sample and makes a scrape
+ * cost more than twice as much.
+ */
+export function withLabel(text: string, label: string, value: string): string {
+  const escaped = value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+  const written = `{${label}="${escaped}"`;
+  return text.replace(/^([a-zA-Z_:][\w:]*)([{ ])/gm, (_, name: string, next: string) =>
+    next === '{' ? `${name}${written},` : `${name}${written}} `,
+  );
+}
+
+/**
  * A counter's family has no `_total`, its samples do; quotes in help texts are escaped; no empty lines; an end mark. A
  * counter whose name does not end in `_total` has no form in OpenMetrics and becomes `unknown`.
  */

@@ -4,7 +4,7 @@
  */
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { watchEventLoop } from './event-loop.ts';
-import { type Exposition, exposition } from './exposition.ts';
+import { type Exposition, exposition, withLabel } from './exposition.ts';
 import { createSeries } from './metric-series.ts';
 import { breakerStates, phases } from './metric-spec.ts';
 import { workerMetrics } from './metric-table.ts';
@@ -27,7 +27,6 @@ const LEFT_OUT = /^nodejs_(eventloop_lag_|active_(handles|requests|resources)_to
 
 export function createMetrics({ pool, version = 'unknown', processMetrics = false }: MetricsOptions) {
   const registry = new Registry();
-  registry.setDefaultLabels({ pool });
   const onScrape = new Set<() => void>();
 
   let dropped = (): void => {};
@@ -66,7 +65,7 @@ export function createMetrics({ pool, version = 'unknown', processMetrics = fals
           dropped();
         }
       }
-      return exposition(await registry.metrics(), accept);
+      return exposition(withLabel(await registry.metrics(), 'pool', pool), accept);
     },
     close: (): void => {
       loop.stop();

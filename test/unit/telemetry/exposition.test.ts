@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { exposition, toOpenMetrics, wantsOpenMetrics } from '../../../src/telemetry/exposition.ts';
+import { exposition, toOpenMetrics, wantsOpenMetrics, withLabel } from '../../../src/telemetry/exposition.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 const PROMETHEUS_ASKS =
@@ -38,7 +38,7 @@ describe('OpenMetrics', () => {
     metrics.close();
     expect(open.contentType).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
     expect(open.text).toContain('# TYPE rag_serving_chunks counter\n');
-    expect(open.text).toContain('rag_serving_chunks_total{outcome="persisted",pool="p"} 7\n');
+    expect(open.text).toContain('rag_serving_chunks_total{pool="p",outcome="persisted"} 7\n');
     expect(open.text.endsWith('\n# EOF\n')).toBe(true);
     expect(open.text).not.toContain('\n\n');
     const namesOf = (all: string) =>
@@ -63,6 +63,13 @@ describe('OpenMetrics', () => {
     new Counter({ name: 'odd', help: 'says "x" and \\', registers: [registry] });
     const { text } = exposition(await registry.metrics(), 'application/openmetrics-text');
     expect(text).toBe('# HELP odd says \\"x\\" and \\\\\n# TYPE odd unknown\nodd 0\n# EOF\n');
+  });
+
+  it('a label is added to samples with and without others, whatever stands in them', () => {
+    const text = '# HELP a {x} b\n# TYPE a gauge\na 1\na{b="{ c d"} 2\na_sum{le="+Inf"} 3\n';
+    expect(withLabel(text, 'pool', 'p"\\\n')).toBe(
+      '# HELP a {x} b\n# TYPE a gauge\na{pool="p\\"\\\\\\n"} 1\na{pool="p\\"\\\\\\n",b="{ c d"} 2\na_sum{pool="p\\"\\\\\\n",le="+Inf"} 3\n',
+    );
   });
 
   it('a label value that looks like a comment stays a value', () => {
