@@ -42,7 +42,7 @@ export const serverSettings = {
     headerSafe,
   ),
   logLevel: choice('RAG_SERVING_LOG_LEVEL', logLevels, always('INFO'), {
-    doc: 'Least severe line that is logged. DEBUG also prints stack traces of command errors.',
+    doc: 'Least severe line that is logged. DEBUG also prints stack traces of command errors, and sums up no repeats. SIGUSR2 switches a running program to DEBUG and back.',
   }),
 } as const;
 
