@@ -82,10 +82,10 @@ generate: node_modules/.installed
 generate-check: node_modules/.installed
 	@npm run --silent generate:check
 
-## docs: what is written from tables in the code: docs/metrics.md, .env.example, dashboards
+## docs: what is written from tables and schemas in the code: docs/metrics.md, docs/openapi.json, .env.example, dashboards
 .PHONY: docs
 docs: node_modules/.installed
-	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy -u
+	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy test/unit/ops/openapi.test.ts -u
 
 ## build: compile to dist/
 .PHONY: build

@@ -45,7 +45,7 @@ const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
   [/^ioredis$/, /^src\/sinks\/redis\//],
   [/^@lancedb\/lancedb$|^apache-arrow$/, /^src\/sinks\/lancedb\//],
   [/^bullmq$/, /^src\/retry\//],
-  [/^fastify$/, /^src\/ops\//],
+  [/^fastify|^@fastify\//, /^src\/ops\//],
   [/^(pino|prom-client)$|^@opentelemetry\//, /^src\/telemetry\//],
   [/^onnxruntime-node$|^@huggingface\/tokenizers$/, /^src\/engine\//],
   [/^commander$/, /^(workers|scripts)\//],

@@ -1,43 +1,36 @@
 /**
- * Ready or not: a pure decision over a snapshot. Ready means running, at least one check registered, and every check
- * passing. Alive is another question and has no decision: the process answers.
+ * Ready or not: a pure decision over a snapshot. Ready means running, at least one check registered, and none that
+ * fails. A check that cannot be made here (`unknown`) is shown with its reason and does not hold readiness back: which
+ * checks may be unknown is the choice of whoever makes them. Alive is another question and has no decision: the process
+ * answers.
  */
 import type { Phase } from '../lifecycle/phase.ts';
+import type { CheckState, ReadinessBody } from './answer-schemas.ts';
 
 export type Check = {
   readonly name: string;
-  readonly ok: boolean;
-  /** Why it is not; undefined while it is. Holds no user content and no secret. */
+  readonly state: CheckState;
+  /** Why it does not pass; undefined while it does. Holds no user content and no secret. */
   readonly reason: string | undefined;
-  /** Since when it has been so, in milliseconds since the Unix epoch. */
+  /** Since when it has been in this state, in milliseconds since the Unix epoch. */
   readonly sinceMs: number;
 };
 
 export type ReadinessSnapshot = { readonly phase: Phase; readonly checks: readonly Check[] };
 
-export type ReadinessBody = {
-  readonly status: 'ready' | 'not_ready';
-  readonly phase: Phase;
-  readonly checks: readonly {
-    readonly name: string;
-    readonly ok: boolean;
-    readonly reason?: string;
-    readonly since: string;
-  }[];
-};
-
 export type Readiness = { readonly statusCode: 200 | 503; readonly body: ReadinessBody };
 
 export function decideReadiness({ phase, checks }: ReadinessSnapshot): Readiness {
-  const ready = phase === 'running' && checks.length > 0 && checks.every(({ ok }) => ok);
+  const ready = phase === 'running' && checks.length > 0 && checks.every(({ state }) => state !== 'fail');
   return {
     statusCode: ready ? 200 : 503,
     body: {
       status: ready ? 'ready' : 'not_ready',
       phase,
-      checks: checks.map(({ name, ok, reason, sinceMs }) => ({
+      checks: checks.map(({ name, state, reason, sinceMs }) => ({
         name,
-        ok,
+        state,
+        ok: state !== 'fail',
         ...(reason === undefined ? {} : { reason }),
         since: new Date(sinceMs).toISOString(),
       })),
@@ -45,30 +38,40 @@ export function decideReadiness({ phase, checks }: ReadinessSnapshot): Readiness
   };
 }
 
-/** Keeps the checks and since when each has been as it is. A check that was never told anything is not passing. */
+/** Keeps the checks and since when each has been as it is. A check that was never told anything fails. */
 export class CheckBoard {
   readonly #checks = new Map<string, Check>();
 
   constructor(names: readonly string[], nowMs: number) {
-    for (const name of names) this.#checks.set(name, { name, ok: false, reason: 'not checked yet', sinceMs: nowMs });
+    for (const name of names)
+      this.#checks.set(name, { name, state: 'fail', reason: 'not checked yet', sinceMs: nowMs });
   }
 
   pass(name: string, nowMs: number): void {
-    this.#set(name, true, undefined, nowMs);
+    this.#set(name, 'pass', undefined, nowMs);
   }
 
   fail(name: string, reason: string, nowMs: number): void {
-    this.#set(name, false, reason, nowMs);
+    this.#set(name, 'fail', reason, nowMs);
+  }
+
+  /** It cannot be told here, and that is no fault. */
+  unknown(name: string, reason: string, nowMs: number): void {
+    this.#set(name, 'unknown', reason, nowMs);
+  }
+
+  fails(name: string): boolean {
+    return this.#checks.get(name)?.state === 'fail';
   }
 
   get checks(): readonly Check[] {
     return [...this.#checks.values()];
   }
 
-  #set(name: string, ok: boolean, reason: string | undefined, nowMs: number): void {
+  #set(name: string, state: CheckState, reason: string | undefined, nowMs: number): void {
     const before = this.#checks.get(name);
     // A new reason for the same state is no new state: `since` says how long it has not been well.
-    const sinceMs = before !== undefined && before.ok === ok ? before.sinceMs : nowMs;
-    this.#checks.set(name, { name, ok, reason, sinceMs });
+    const sinceMs = before !== undefined && before.state === state ? before.sinceMs : nowMs;
+    this.#checks.set(name, { name, state, reason, sinceMs });
   }
 }

@@ -13,6 +13,7 @@ import { type OpsServer, startOpsServer } from '../../src/ops/server.ts';
 import { grpcCodes } from '../../src/telemetry/metric-spec.ts';
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts';
 import { PartitionGauges } from '../../src/telemetry/partition-gauges.ts';
+import { answers } from '../unit/ops/ops-fixture.ts';
 
 const OPENMETRICS = 'application/openmetrics-text;version=1.0.0';
 const WARM_UP = 150;
@@ -65,14 +66,7 @@ describe.each(Object.entries(sizes))('%s', (size, of) => {
   let server: OpsServer;
   beforeAll(async () => {
     metrics = filled(of);
-    server = await startOpsServer({
-      host: '127.0.0.1',
-      port: 0,
-      apiKey: 'key',
-      snapshot: () => ({ phase: 'running', checks: [] }),
-      metrics,
-      redact: (text) => text,
-    });
+    server = await startOpsServer(answers({ apiKey: 'key', metrics }));
   });
   afterAll(async () => {
     await server.close();

@@ -1,6 +1,7 @@
 /** Gauges that others keep: read at each scrape, and the group's lag from the broker at intervals. */
 import { systemClock } from '../../src/clock.ts';
 import { asServingError } from '../../src/errors.ts';
+import type { PartitionLag } from '../../src/kafka/admin.ts';
 import { waitReasons } from '../../src/kafka/pauses.ts';
 import type { Source } from '../../src/kafka/source.ts';
 import type { SharedMemory } from '../../src/shm/shared-memory.ts';
@@ -19,7 +20,13 @@ export type GaugeSources = {
 /** As often as Prometheus commonly asks us. */
 const LAG_EVERY_MS = 10_000;
 
-export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSources, log: Log): { stop(): void } {
+/** `onLag` is told what the broker said of our partitions; undefined when it said nothing. */
+export function watchGauges(
+  metrics: Metrics,
+  { source, memory, lag }: GaugeSources,
+  log: Log,
+  onLag: (lag: readonly PartitionLag[] | undefined) => void,
+): { stop(): void } {
   const partitions = new PartitionGauges(metrics);
   metrics.onScrape(() => {
     const status = source.status();
@@ -42,8 +49,13 @@ export function watchGauges(metrics: Metrics, { source, memory, lag }: GaugeSour
   const readLag = async () => {
     try {
       // A broker that has not let us in yet has nothing to say about partitions of ours.
-      if (source.status().assigned.length > 0) partitions.read(await lag(), systemClock.monotonicMs());
+      if (source.status().assigned.length === 0) return onLag([]);
+      const readings = await lag();
+      partitions.read(readings, systemClock.monotonicMs());
+      const ours = new Set(source.status().assigned.map(({ partition }) => partition));
+      onLag(readings.filter(({ partition }) => ours.has(partition)));
     } catch (error) {
+      onLag(undefined);
       log.debug('lag is not known', { code: asServingError(error).code });
     }
   };

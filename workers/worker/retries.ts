@@ -9,7 +9,7 @@ import type { WorkerConfig } from '../../src/config/programs.ts';
 import type { SinkConfig } from '../../src/config/sections/sink.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import { MessageReader } from '../../src/kafka/message-reader.ts';
-import type { RetryQueue } from '../../src/retry/retry-queue.ts';
+import type { RetryCounts, RetryQueue } from '../../src/retry/retry-queue.ts';
 import { parseRedisUrl } from '../../src/sinks/redis/url.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
@@ -25,6 +25,7 @@ export async function openRetries(
   client: KafkaClient,
   log: Log,
   metrics?: Metrics,
+  onCounts: (counts: RetryCounts | undefined) => void = () => {},
 ): Promise<RetryQueue | undefined> {
   const { kafka, sink, retry } = config;
   const { durable, maxAttempts, backoff } = retry;
@@ -44,7 +45,7 @@ export async function openRetries(
     onGone: () => metrics?.retryMessagesGone.add({}),
     log,
   });
-  const counting = metrics === undefined ? undefined : watchCounts(queue, metrics);
+  const counting = metrics === undefined ? undefined : watchCounts(queue, metrics, onCounts);
   return {
     handOver: (entries, signal) => queue.handOver(entries, signal),
     start: (run) => queue.start(run),
@@ -72,9 +73,14 @@ export function collectionOf(sink: SinkConfig): string {
 }
 
 /** A queue that cannot be counted shows no series, rather than the last numbers. */
-function watchCounts(queue: RetryQueue, metrics: Metrics): { stop(): void } {
+function watchCounts(
+  queue: RetryQueue,
+  metrics: Metrics,
+  onCounts: (counts: RetryCounts | undefined) => void,
+): { stop(): void } {
   const read = async () => {
     const counts = await queue.counts();
+    onCounts(counts);
     metrics.retries.clear();
     if (counts === undefined) return;
     metrics.retries.set({ state: 'delayed' }, counts.delayed);

@@ -23,13 +23,14 @@ import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { listenForStop } from '../signals.ts';
 import { openEngine } from './embed-transport.ts';
-import { type Health, watchEngine } from './engine-connection.ts';
+import { type Health, type OnBreaker, watchEngine } from './engine-connection.ts';
 import { watchForEviction } from './eviction.ts';
 import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
 import { openRetries } from './retries.ts';
 import { retryRunner } from './retry-runner.ts';
 import { drainWorker, type WorkerParts } from './shutdown.ts';
+import { WorkerStatus } from './status.ts';
 import { openStore } from './store.ts';
 import { openTraces } from './traces.ts';
 import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
@@ -60,6 +61,13 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     fail: (reason) => board.fail(name, reason, wallMs()),
   });
   const parts: WorkerParts = {};
+  const readChecks = () => {
+    const status = parts.source?.status();
+    if (status?.joined === true) health('consumer').pass();
+    else if (status !== undefined) health('consumer').fail(status.reason ?? 'not a member of the group');
+    return board.checks;
+  };
+  const workerStatus = new WorkerStatus(config, phase, readChecks, parts);
   const paceBoard = new PaceBoard();
   const fatal = new AbortController();
   const fail = (error: ServingError) => {
@@ -71,18 +79,13 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   const ops = await startOpsServer({
     ...config.server,
     apiKey: config.server.apiKey?.reveal(),
-    snapshot: () => {
-      const status = parts.source?.status();
-      if (status !== undefined) {
-        if (status.joined) health('consumer').pass();
-        else health('consumer').fail(status.reason ?? 'not a member of the group');
-      }
-      return { phase: phase.current, checks: board.checks };
-    },
+    snapshot: () => ({ phase: phase.current, checks: readChecks() }),
     // Only what a restart heals: the worker then ends by itself, and this is for the case that it cannot.
+    status: () => workerStatus.snapshot(),
     stalled: () => (isServingError(phase.failure, 'WORKER_STALLED') ? phase.failure.message : undefined),
     metrics,
     redact: redactor.text,
+    onFault: (error) => log.error('ops server failed to answer', { error }),
   });
   log.info('ops server listens', { host: config.server.host, port: ops.port });
   const eviction = watchForEviction(config.spot, metrics, log);
@@ -103,19 +106,22 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   const abandoned = await drainWorker(parts, reasons, paceBoard, metrics, log);
   await eviction.close(!failed && eviction.noticed.aborted);
   if (!failed) phase.move('stopped', wallMs());
+  workerStatus.stop();
   await ops.close();
   metrics.close();
   if (failed) return exitCodes.failed;
   return abandoned > 0 ? exitCodes.unfinished : exitCodes.done;
 
   async function start(signal: AbortSignal): Promise<void> {
-    const watching = {
-      health: health('model-server'),
-      onBreaker: metrics.setBreaker,
-      onCallEnd: (method: string, code: string) => metrics.grpcCalls.add({ method, code: code as GrpcCode }),
+    const onBreaker: OnBreaker = (endpoint, state) => {
+      metrics.setBreaker(endpoint, state);
+      workerStatus.breaker(endpoint, state);
     };
+    const onCallEnd = (method: string, code: string) => metrics.grpcCalls.add({ method, code: code as GrpcCode });
+    const watching = { health: health('model-server'), onBreaker, onCallEnd };
     const { engine, transport, maxBatch, memory } = await openEngine(config, watching, log, signal);
     parts.client = engine.client;
+    workerStatus.contract = engine.contract;
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
@@ -127,7 +133,9 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     });
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
-    const retries = await openRetries(config, kafka.client, log, metrics);
+    const retries = await openRetries(config, kafka.client, log, metrics, (counts) =>
+      workerStatus.retriesCounted(counts),
+    );
     if (retries !== undefined) parts.retries = retries;
     health('retries').pass();
     const source = kafka.source;
@@ -176,7 +184,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       surroundings: {
         policy: defaultFailurePolicy,
         holds,
-        observer: activity.counting(pipelineMetrics(metrics)),
+        observer: workerStatus.tallying(activity.counting(pipelineMetrics(metrics))),
         log,
         clock: systemClock,
       },
@@ -191,7 +199,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       onFatal: fail,
     });
     parts.pipeline = pipeline;
-    const gauges = watchGauges(metrics, { source, memory, lag: kafka.lag }, log);
+    const gauges = watchGauges(metrics, { source, memory, lag: kafka.lag }, log, (lag) => workerStatus.lagRead(lag));
     parts.lag = {
       stop: () => {
         gauges.stop();
@@ -209,7 +217,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       kafka,
       excuse: () => {
         if (phase.current !== 'running') return phase.current;
-        return holds.reasons[0] ?? board.checks.find(({ name, ok }) => name === 'model-server' && !ok)?.name;
+        return holds.reasons[0] ?? (board.fails('model-server') ? 'model-server' : undefined);
       },
       metrics,
       log,

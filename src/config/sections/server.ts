@@ -21,7 +21,7 @@ export const serverSettings = {
     'RAG_SERVING_SERVER_HOST',
     always('0.0.0.0'),
     {
-      doc: 'Address of the ops server (/healthz, /ready, /metrics). 0.0.0.0 and :: both mean every interface, IPv4 and IPv6 where the machine has it.',
+      doc: 'Address of the ops server (/healthz, /ready, /metrics, /status, /docs). 0.0.0.0 and :: both mean every interface, IPv4 and IPv6 where the machine has it.',
     },
     { test: /^[A-Za-z0-9_.:%-]{1,253}$/, says: 'a host name or an IP address without brackets' },
   ),
@@ -36,8 +36,8 @@ export const serverSettings = {
   apiKey: secret(
     'RAG_SERVING_API_KEY',
     {
-      doc: 'When set, /metrics asks for it as `Authorization: Bearer …` or `X-API-Key: …`. Health routes stay open. Unset leaves /metrics open too; empty is an error, for a key that got lost must not open what it protects.',
-      emptyProblem: 'is empty: set the key, or unset the variable to leave /metrics open',
+      doc: 'When set, /metrics and /status ask for it as `Authorization: Bearer …` or `X-API-Key: …`. Health routes and the documentation stay open. Unset leaves everything open; empty is an error, for a key that got lost must not open what it protects.',
+      emptyProblem: 'is empty: set the key, or unset the variable to leave /metrics and /status open',
     },
     headerSafe,
   ),

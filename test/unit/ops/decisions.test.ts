@@ -4,8 +4,8 @@ import { bind } from '../../../src/ops/bind.ts';
 import { CheckBoard, decideReadiness } from '../../../src/ops/readiness.ts';
 
 describe('decideReadiness', () => {
-  const passing = { name: 'kafka', ok: true, reason: undefined, sinceMs: 0 };
-  const failing = { name: 'model', ok: false, reason: 'not loaded', sinceMs: 0 };
+  const passing = { name: 'kafka', state: 'pass', reason: undefined, sinceMs: 0 } as const;
+  const failing = { name: 'model', state: 'fail', reason: 'not loaded', sinceMs: 0 } as const;
   for (const phase of phases) {
     it(`${phase} with every check passing is ${phase === 'running' ? '' : 'not '}ready`, () => {
       expect(decideReadiness({ phase, checks: [passing] }).statusCode).toBe(phase === 'running' ? 200 : 503);
@@ -13,6 +13,12 @@ describe('decideReadiness', () => {
   }
   it('one failing check is enough to be not ready (M05)', () => {
     expect(decideReadiness({ phase: 'running', checks: [passing, failing] }).statusCode).toBe(503);
+  });
+  it('a check that cannot be made here is shown, and does not hold readiness back (M03)', () => {
+    const unknown = { name: 'vram', state: 'unknown', reason: 'no GPU metrics', sinceMs: 0 } as const;
+    const { statusCode, body } = decideReadiness({ phase: 'running', checks: [passing, unknown] });
+    expect(statusCode).toBe(200);
+    expect(body.checks[1]).toMatchObject({ state: 'unknown', ok: true, reason: 'no GPU metrics' });
   });
   it('nothing to check is not ready', () => {
     expect(decideReadiness({ phase: 'running', checks: [] }).statusCode).toBe(503);
@@ -22,7 +28,7 @@ describe('decideReadiness', () => {
 describe('CheckBoard', () => {
   it('begins not passing', () => {
     expect(new CheckBoard(['kafka'], 7).checks).toEqual([
-      { name: 'kafka', ok: false, reason: 'not checked yet', sinceMs: 7 },
+      { name: 'kafka', state: 'fail', reason: 'not checked yet', sinceMs: 7 },
     ]);
   });
   it('keeps since when it has been so, through new reasons', () => {
@@ -30,9 +36,9 @@ describe('CheckBoard', () => {
     board.pass('model', 10);
     board.fail('model', 'out of memory', 20);
     board.fail('model', 'deadline', 30);
-    expect(board.checks).toEqual([{ name: 'model', ok: false, reason: 'deadline', sinceMs: 20 }]);
+    expect(board.checks).toEqual([{ name: 'model', state: 'fail', reason: 'deadline', sinceMs: 20 }]);
     board.pass('model', 40);
-    expect(board.checks).toEqual([{ name: 'model', ok: true, reason: undefined, sinceMs: 40 }]);
+    expect(board.checks).toEqual([{ name: 'model', state: 'pass', reason: undefined, sinceMs: 40 }]);
   });
 });
 

@@ -1,57 +1,28 @@
-import { Agent, get as httpGet, request as httpRequest } from 'node:http';
+import { Agent, get as httpGet } from 'node:http';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isServingError } from '../../../src/errors.ts';
 import type { Phase } from '../../../src/lifecycle/phase.ts';
-import { type OpsServer, type OpsServerOptions, startOpsServer } from '../../../src/ops/server.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { closeServers, fetchRaw, start } from './ops-fixture.ts';
 
-const open: OpsServer[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
-
-async function start(more: Partial<OpsServerOptions> = {}): Promise<OpsServer> {
-  const server = await startOpsServer({
-    host: '127.0.0.1',
-    port: 0,
-    apiKey: undefined,
-    snapshot: () => ({ phase: 'running', checks: [{ name: 'kafka', ok: true, reason: undefined, sinceMs: 0 }] }),
-    metrics: createMetrics({ pool: 'batch_ingestion' }),
-    redact: (text) => text,
-    ...more,
-  });
-  open.push(server);
-  return server;
-}
-
-type Answer = { status: number; headers: Record<string, unknown>; body: string };
-
-function fetchRaw(port: number, path: string, headers: string[] = [], method = 'GET', agent?: Agent): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const all = ['host', `127.0.0.1:${port}`, ...headers];
-    const options = { host: '127.0.0.1', port, path, method, headers: all, ...(agent === undefined ? {} : { agent }) };
-    const sent = httpRequest(options, (response) => {
-      let body = '';
-      response.on('data', (part) => (body += part));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
-    });
-    sent.on('error', reject);
-    sent.end();
-  });
-}
+afterEach(closeServers);
 
 describe('readiness and liveness', () => {
-  it('liveness stays 200, readiness turns 503, metrics go on during a drain (L08)', async () => {
+  it('during a drain readiness is 503 and everything else still answers (L08)', async () => {
     let phase: Phase = 'running';
     const { port } = await start({
-      snapshot: () => ({ phase, checks: [{ name: 'kafka', ok: true, reason: undefined, sinceMs: 0 }] }),
+      snapshot: () => ({ phase, checks: [{ name: 'kafka', state: 'pass', reason: undefined, sinceMs: 0 }] }),
     });
     const statuses = async () =>
-      Promise.all(['/healthz', '/ready', '/metrics'].map(async (path) => (await fetchRaw(port, path)).status));
-    expect(await statuses()).toEqual([200, 200, 200]);
+      Promise.all(
+        ['/healthz', '/ready', '/metrics', '/status', '/openapi.json', '/docs/'].map(
+          async (path) => (await fetchRaw(port, path)).status,
+        ),
+      );
+    expect(await statuses()).toEqual([200, 200, 200, 200, 200, 200]);
     phase = 'draining';
-    expect(await statuses()).toEqual([200, 503, 200]);
+    expect(await statuses()).toEqual([200, 503, 200, 200, 200, 200]);
   });
 
   it('liveness is 503, with the reason, only for what another process would heal', async () => {
@@ -70,7 +41,7 @@ describe('readiness and liveness', () => {
     const { port } = await start({
       snapshot: () => ({
         phase: 'running',
-        checks: [{ name: 'sink', ok: false, reason: 'redis://u:[redacted]@h refused', sinceMs: 1_000 }],
+        checks: [{ name: 'sink', state: 'fail', reason: 'redis://u:[redacted]@h refused', sinceMs: 1_000 }],
       }),
       redact: (text) => text.replace('refused', 'REFUSED'),
     });
@@ -80,7 +51,13 @@ describe('readiness and liveness', () => {
       status: 'not_ready',
       phase: 'running',
       checks: [
-        { name: 'sink', ok: false, reason: 'redis://u:[redacted]@h REFUSED', since: '1970-01-01T00:00:01.000Z' },
+        {
+          name: 'sink',
+          state: 'fail',
+          ok: false,
+          reason: 'redis://u:[redacted]@h REFUSED',
+          since: '1970-01-01T00:00:01.000Z',
+        },
       ],
     });
   });
@@ -97,7 +74,7 @@ describe('readiness and liveness', () => {
   });
 });
 
-describe('access to /metrics (M07)', () => {
+describe.each(['/metrics', '/status'])('access to %s (M07)', (path) => {
   const right = [
     ['Authorization', 'Bearer s3cret'],
     ['Authorization', 'bearer s3cret'],
@@ -122,15 +99,14 @@ describe('access to /metrics (M07)', () => {
   for (const headers of right) {
     it(`lets in ${headers.join(' ')}`, async () => {
       const { port } = await start({ apiKey: 's3cret' });
-      const answer = await fetchRaw(port, '/metrics', headers);
+      const answer = await fetchRaw(port, path, headers);
       expect(answer.status).toBe(200);
-      expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
     });
   }
   for (const headers of wrong) {
     it(`refuses ${headers.join(' ').slice(0, 60) || 'no credentials'}`, async () => {
       const { port } = await start({ apiKey: 's3cret' });
-      const answer = await fetchRaw(port, '/metrics', headers);
+      const answer = await fetchRaw(port, path, headers);
       expect(answer.status).toBe(401);
       expect(answer.headers['www-authenticate']).toMatch(/^Bearer/);
       expect(answer.body).not.toContain('s3cret');
