@@ -18,6 +18,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./worker.ts')).registerWorkerCommand,
   },
   {
+    name: 'ops',
+    summary: 'sidecar of a Triton: liveness, readiness, GPU memory, metrics and their documentation over HTTP',
+    load: async () => (await import('./ops.ts')).registerOpsCommand,
+  },
+  {
     name: 'engine',
     summary: 'serve a small model over KServe v2 gRPC with shared memory, for machines without Triton',
     load: async () => (await import('./engine.ts')).registerEngineCommand,

@@ -4,6 +4,7 @@ import { kafkaSettings } from './sections/kafka.ts';
 import { onlineSettings } from './sections/online.ts';
 import { pipelineSettings } from './sections/pipeline.ts';
 import { platformSettings, storageSettings } from './sections/platform.ts';
+import { readinessSettings } from './sections/readiness.ts';
 import { retrySettings } from './sections/retry.ts';
 import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
@@ -17,6 +18,7 @@ export type CatalogueSection = { readonly title: string; readonly settings: Sett
 export const catalogue: readonly CatalogueSection[] = [
   { title: 'Process and ops server', settings: serverSettings },
   { title: 'Model servers', settings: inferenceSettings },
+  { title: 'Readiness', settings: readinessSettings },
   { title: 'Online module', settings: onlineSettings },
   { title: 'Shared memory', settings: shmSettings },
   { title: 'Kafka', settings: kafkaSettings },

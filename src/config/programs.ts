@@ -13,6 +13,7 @@ import { type KafkaConfig, readKafka } from './sections/kafka.ts';
 import { type OnlineConfig, readOnline } from './sections/online.ts';
 import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
 import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
+import { type ReadinessConfig, readReadiness } from './sections/readiness.ts';
 import { type RetryConfig, readRetry, retrySettings } from './sections/retry.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
@@ -41,6 +42,7 @@ export type WorkerConfig = Warnings &
     readonly pool: PoolType;
     readonly server: ServerConfig;
     readonly inference: InferenceConfig;
+    readonly readiness: ReadinessConfig;
     readonly shm: ShmConfig;
     readonly kafka: KafkaConfig;
     readonly sink: SinkConfig;
@@ -76,6 +78,7 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     ...identity,
     server,
     inference: readInference(read),
+    readiness: readReadiness(read, { besideTriton: false }),
     shm,
     kafka,
     sink,
@@ -86,6 +89,30 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     platform: readPlatform(read),
   };
   return finish(read, config);
+}
+
+export type OpsConfig = Warnings &
+  IdentityConfig & {
+    readonly pool: PoolType;
+    readonly server: ServerConfig;
+    readonly inference: InferenceConfig;
+    readonly readiness: ReadinessConfig;
+    readonly platform: PlatformConfig;
+  };
+
+/** The ops sidecar stands beside the Triton of any pool; which one it is decides the default model. */
+export function readOpsConfig(env: Env, machine: Machine = thisMachine()): OpsConfig {
+  const pool = openReader(env, machine, 'online_embedding').read(serverSettings.poolType);
+  const read = openReader(env, machine, pool);
+  const { server, identity } = readServer(read, machine.hostName);
+  return finish(read, {
+    pool,
+    ...identity,
+    server,
+    inference: readInference(read),
+    readiness: readReadiness(read, { besideTriton: true }),
+    platform: readPlatform(read),
+  });
 }
 
 export type ProduceConfig = Warnings & IdentityConfig & { readonly kafka: KafkaConfig };

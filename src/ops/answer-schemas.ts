@@ -54,7 +54,10 @@ export const checkSchema = named(
       'unknown: it cannot be told here (a machine without a GPU has no VRAM metrics); that does not count against readiness.',
     ),
     ok: field(z.boolean(), 'False counts against readiness.'),
-    reason: field(z.string().optional(), 'Why it does not pass. No user content, no secret.'),
+    reason: field(
+      z.string().optional(),
+      'Why it does not pass, or what is odd though it does. No user content, no secret.',
+    ),
     since: field(isoTime(), 'Since when it has been in this state.'),
   }),
   'One thing that readiness depends on.',

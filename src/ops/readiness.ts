@@ -10,7 +10,7 @@ import type { CheckState, ReadinessBody } from './answer-schemas.ts';
 export type Check = {
   readonly name: string;
   readonly state: CheckState;
-  /** Why it does not pass; undefined while it does. Holds no user content and no secret. */
+  /** Why it does not pass, or what is odd though it does. Holds no user content and no secret. */
   readonly reason: string | undefined;
   /** Since when it has been in this state, in milliseconds since the Unix epoch. */
   readonly sinceMs: number;
@@ -48,16 +48,11 @@ export class CheckBoard {
   }
 
   pass(name: string, nowMs: number): void {
-    this.#set(name, 'pass', undefined, nowMs);
+    this.set(name, 'pass', undefined, nowMs);
   }
 
   fail(name: string, reason: string, nowMs: number): void {
-    this.#set(name, 'fail', reason, nowMs);
-  }
-
-  /** It cannot be told here, and that is no fault. */
-  unknown(name: string, reason: string, nowMs: number): void {
-    this.#set(name, 'unknown', reason, nowMs);
+    this.set(name, 'fail', reason, nowMs);
   }
 
   fails(name: string): boolean {
@@ -68,10 +63,12 @@ export class CheckBoard {
     return [...this.#checks.values()];
   }
 
-  #set(name: string, state: CheckState, reason: string | undefined, nowMs: number): void {
+  /** True when the state is another than before. */
+  set(name: string, state: CheckState, reason: string | undefined, nowMs: number): boolean {
     const before = this.#checks.get(name);
     // A new reason for the same state is no new state: `since` says how long it has not been well.
-    const sinceMs = before !== undefined && before.state === state ? before.sinceMs : nowMs;
-    this.#checks.set(name, { name, state, reason, sinceMs });
+    const isNew = before?.state !== state;
+    this.#checks.set(name, { name, state, reason, sinceMs: isNew ? nowMs : before.sinceMs });
+    return isNew;
   }
 }

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import { type InferenceConfig, inferenceSettings } from '../../src/config/sections/inference.ts';
+import type { ReadinessConfig } from '../../src/config/sections/readiness.ts';
 import { asServingError, isServingError, ServingError } from '../../src/errors.ts';
 import { ChannelWatch } from '../../src/inference/channel-watch.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
@@ -49,7 +50,6 @@ export type EngineWatchers = {
 
 const PROBE_TIMEOUT_MS = 4_000;
 const WAIT_MS = 500;
-const WATCH_EVERY_MS = 5_000;
 const LOG_EVERY = 20;
 const WEDGED = { silentMs: 15_000, replacements: 1 } as const;
 /** Longer than a channel that has lost its connection waits before it makes another. */
@@ -115,19 +115,24 @@ async function describeModel(
 }
 
 /** Asks for the model's readiness by a real gRPC call at intervals: a server can be live while its model is unloaded. */
-export function watchEngine(engine: EngineConnection, health: Health, wedge: WedgeActions): { stop(): void } {
+export function watchEngine(
+  engine: EngineConnection,
+  { intervalMs, timeoutMs }: Pick<ReadinessConfig, 'intervalMs' | 'timeoutMs'>,
+  health: Health,
+  wedge: WedgeActions,
+): { stop(): void } {
   const { client, contract } = engine;
   let stopped = false;
   const look = async () => {
     try {
-      if (await client.modelReady(contract.modelName, { timeoutMs: PROBE_TIMEOUT_MS })) health.pass();
+      if (await client.modelReady(contract.modelName, { timeoutMs })) health.pass();
       else health.fail(`model ${contract.modelName} is not ready`);
     } catch (error) {
       health.fail(asServingError(error).message);
     }
     if (!stopped && engine.channel.suspect(systemClock.monotonicMs())) await healChannel(engine, wedge);
   };
-  const looking = every(WATCH_EVERY_MS, look);
+  const looking = every(intervalMs, look);
   return {
     stop: () => {
       stopped = true;

@@ -21,7 +21,9 @@ import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { listenForStop } from '../signals.ts';
+import { consumerFault } from './consumer-check.ts';
 import { openEngine } from './embed-transport.ts';
 import { type Health, type OnBreaker, watchEngine } from './engine-connection.ts';
 import { watchForEviction } from './eviction.ts';
@@ -39,6 +41,11 @@ import { WorkInTime } from './work-in-time.ts';
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
 type CheckName = (typeof CHECKS)[number];
 
+/** While one of these fails, records wait it out. */
+const STANDING = ['model-server', 'store', 'dead-letters', 'retries'] as const;
+/** Beyond the deadline of one attempt. */
+const ANSWER_SLACK_MS = 5_000;
+
 const CHECK_OF_HOLD = {
   engine: 'model-server',
   sink: 'store',
@@ -50,7 +57,9 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   const signals = listenForStop();
   const metrics = createMetrics({ pool: config.pool, version: packageVersion(), processMetrics: true });
   const wallMs = () => systemClock.wallMs();
-  const board = new CheckBoard(CHECKS, wallMs());
+  // Inferences are the worker's daily work; the watch asks for what they do not tell.
+  const triton = new ModelServerWatch({ ...config.readiness, client: undefined, limits: vramLimits(config.platform) });
+  const board = new CheckBoard([...CHECKS, ...triton.checkNames], wallMs());
   const phase = new PhaseTracker(wallMs(), ({ from, to }) => {
     metrics.setPhase(to);
     log.info('phase', { from, to });
@@ -61,13 +70,24 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     fail: (reason) => board.fail(name, reason, wallMs()),
   });
   const parts: WorkerParts = {};
+  const activity = new Activity();
+  const consumerLimits = {
+    silentMs: watchLimits(config).silentMs,
+    quietMs: config.inference.timeoutMs + ANSWER_SLACK_MS,
+  };
   const readChecks = () => {
     const status = parts.source?.status();
-    if (status?.joined === true) health('consumer').pass();
-    else if (status !== undefined) health('consumer').fail(status.reason ?? 'not a member of the group');
+    if (status !== undefined) {
+      const inFlight = parts.pipeline?.inFlight ?? 0;
+      const excused = STANDING.some((name) => board.fails(name));
+      const fault = consumerFault({ status, inFlight, quietMs: activity.quietMs, excused }, consumerLimits);
+      if (fault === undefined) health('consumer').pass();
+      else health('consumer').fail(fault);
+    }
+    triton.report(board, wallMs(), log);
     return board.checks;
   };
-  const workerStatus = new WorkerStatus(config, phase, readChecks, parts);
+  const workerStatus = new WorkerStatus(config, { phase, readChecks, parts, triton });
   const paceBoard = new PaceBoard();
   const fatal = new AbortController();
   const fail = (error: ServingError) => {
@@ -88,6 +108,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     onFault: (error) => log.error('ops server failed to answer', { error }),
   });
   log.info('ops server listens', { host: config.server.host, port: ops.port });
+  if (triton.checkNames.length > 0) void triton.start();
   const eviction = watchForEviction(config.spot, metrics, log);
   const asked = AbortSignal.any([signals.stopping, eviction.noticed]);
   const stop = AbortSignal.any([asked, fatal.signal]);
@@ -107,6 +128,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   await eviction.close(!failed && eviction.noticed.aborted);
   if (!failed) phase.move('stopped', wallMs());
   workerStatus.stop();
+  triton.stop();
   await ops.close();
   metrics.close();
   if (failed) return exitCodes.failed;
@@ -159,6 +181,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     parts.work = work;
     const engineWatch = watchEngine(
       engine,
+      config.readiness,
       { ...watched, pass },
       {
         onReplaced: (silentMs) => {
@@ -171,7 +194,6 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
         },
       },
     );
-    const activity = new Activity();
     const pipeline = new Pipeline({
       transport: work.transport(transport),
       contract: engine.contract,

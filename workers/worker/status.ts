@@ -21,8 +21,17 @@ import { packageVersion } from '../../src/package-version.ts';
 import type { PipelineObserver } from '../../src/pipeline/observer.ts';
 import type { BreakerStateName } from '../../src/resilience/breaker.ts';
 import type { RetryCounts } from '../../src/retry/retry-queue.ts';
+import type { ModelServerWatch } from '../model-server-watch.ts';
 import { every } from './every.ts';
 import type { WorkerParts } from './shutdown.ts';
+
+export type StatusSources = {
+  readonly phase: PhaseTracker;
+  readonly readChecks: () => readonly Check[];
+  /** Fills up while the worker starts. */
+  readonly parts: WorkerParts;
+  readonly triton: Pick<ModelServerWatch, 'vram'>;
+};
 
 type Lag = { readonly partitions: readonly PartitionLag[]; readonly atMs: number };
 
@@ -31,6 +40,7 @@ export class WorkerStatus {
   readonly #phase: PhaseTracker;
   readonly #readChecks: () => readonly Check[];
   readonly #parts: WorkerParts;
+  readonly #triton: Pick<ModelServerWatch, 'vram'>;
   readonly #tally = new IngestTally();
   readonly #breakers = new BreakerBoard();
   readonly #startedMs = systemClock.monotonicMs();
@@ -40,12 +50,12 @@ export class WorkerStatus {
   #lag: Lag | undefined;
   #retries: RetryCounts | undefined;
 
-  /** `parts` fills up while the worker starts. */
-  constructor(config: WorkerConfig, phase: PhaseTracker, readChecks: () => readonly Check[], parts: WorkerParts) {
+  constructor(config: WorkerConfig, { phase, readChecks, parts, triton }: StatusSources) {
     this.#config = config;
     this.#phase = phase;
     this.#readChecks = readChecks;
     this.#parts = parts;
+    this.#triton = triton;
     this.#remembering = every(historyStepSeconds * 1_000, async () => {
       this.#tally.remember(this.#lagMessages(), systemClock.wallMs());
     });
@@ -110,7 +120,7 @@ export class WorkerStatus {
         models: [this.#model(body.checks)],
         breakers: this.#breakers.read(),
       },
-      vram: null,
+      vram: this.#triton.vram,
       ingest: this.#ingest(this.#parts.source),
     };
   }

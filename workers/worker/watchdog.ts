@@ -39,16 +39,23 @@ const SAYS = {
   'pipeline-stalled': 'records are in flight, and nothing happens to them',
 } as const satisfies Record<Finding, string>;
 
-/** Counts what happens to records, whatever it is. */
+/** Counts what happens to records, whatever it is, and when it last did. */
 export class Activity {
   #count = 0;
+  #atMs = systemClock.monotonicMs();
 
   get count(): number {
     return this.#count;
   }
 
+  /** Since when nothing has happened. */
+  get quietMs(): number {
+    return systemClock.monotonicMs() - this.#atMs;
+  }
+
   note(): void {
     this.#count++;
+    this.#atMs = systemClock.monotonicMs();
   }
 
   /** The observer itself, counting what it is told of attempts and outcomes. */

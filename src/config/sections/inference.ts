@@ -9,13 +9,13 @@ const local = always(Object.freeze(['localhost:8001']) as readonly string[]);
 
 export const inferenceSettings = {
   tritonHttpUrl: url('RAG_SERVING_TRITON_HTTP_URL', always('http://localhost:8000'), ['http', 'https'], {
-    doc: 'HTTP address of the Triton beside this process (repository and health calls).',
+    doc: 'HTTP address of the Triton beside this process (repository and health calls). `rag-serving worker` asks it for readiness only where this is set.',
   }),
   tritonGrpcUrl: hostList('RAG_SERVING_TRITON_GRPC_URL', 'grpc', local, {
     doc: 'gRPC address of the Triton (or embedded engine) beside this process.',
   }),
   tritonMetricsUrl: url('RAG_SERVING_TRITON_METRICS_URL', always('http://localhost:8002/metrics'), ['http', 'https'], {
-    doc: 'Where Triton shows its own Prometheus metrics.',
+    doc: 'Where Triton shows its own Prometheus metrics. `rag-serving worker` watches GPU memory only where this is set.',
   }),
   onlineEmbedGrpcUrl: hostList('RAG_SERVING_ONLINE_EMBED_GRPC_URL', 'grpc', local, {
     doc: 'gRPC addresses of pool A (embed a query).',

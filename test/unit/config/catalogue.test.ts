@@ -74,8 +74,9 @@ describe('.env.example', () => {
     );
     // What depends on the pool is shown for online_embedding; the worker is of another pool.
     const byPool = allSettings.filter(({ fallback }) => fallback.kind === 'by-pool').map(({ name }) => name);
-    // That it is set at all switches durable retries on.
-    for (const name of ['RAG_SERVING_POOL_TYPE', 'RAG_SERVING_REDIS_URL', ...byPool]) delete env[name];
+    // That they are set at all switches durable retries on, and the worker's looks at Triton.
+    const switches = ['RAG_SERVING_REDIS_URL', 'RAG_SERVING_TRITON_HTTP_URL', 'RAG_SERVING_TRITON_METRICS_URL'];
+    for (const name of ['RAG_SERVING_POOL_TYPE', ...switches, ...byPool]) delete env[name];
     const full = { ...env, ...minimal };
     const plain = (config: unknown) => printableConfig(config);
     expect(plain(readWorkerConfig(full, machine()))).toEqual(plain(readWorkerConfig(minimal, machine())));

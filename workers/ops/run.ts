@@ -1,0 +1,131 @@
+/**
+ * The ops sidecar from start to end: it listens at once, looks at Triton at intervals, and after a signal goes on answering
+ * (not ready) for as long as Triton still works off what it has.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import { loadTlsMaterial } from '../../src/config/file-types.ts';
+import type { OpsConfig } from '../../src/config/programs.ts';
+import { inferenceSettings } from '../../src/config/sections/inference.ts';
+import type { InferenceClient } from '../../src/inference/client.ts';
+import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
+import { PhaseTracker } from '../../src/lifecycle/phase.ts';
+import { type Check, CheckBoard, decideReadiness } from '../../src/ops/readiness.ts';
+import { startOpsServer } from '../../src/ops/server.ts';
+import type { StatusSnapshot } from '../../src/ops/status-schema.ts';
+import { packageVersion } from '../../src/package-version.ts';
+import { defaultBreakerPolicy } from '../../src/resilience/breaker.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
+import type { Redactor } from '../../src/telemetry/redaction.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
+import { listenForStop, type StopSignals } from '../signals.ts';
+
+/** One row of any model. */
+const RECEIVE_LIMIT_BYTES = 4 * 1_048_576;
+const LOOK_FOR_TRITON_MS = 250;
+
+export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): Promise<number> {
+  const signals = listenForStop();
+  const metrics = createMetrics({ pool: config.pool, processMetrics: true });
+  const now = () => systemClock.wallMs();
+  const startedMs = systemClock.monotonicMs();
+  const phase = new PhaseTracker(now(), ({ from, to }) => {
+    metrics.setPhase(to);
+    log.info('phase', { from, to });
+  });
+  metrics.setPhase('starting');
+  const client = openClient(config);
+  const watch = openWatch(config, client);
+  const board = new CheckBoard(watch.checkNames, now());
+  const readChecks = () => {
+    watch.report(board, now(), log);
+    return board.checks;
+  };
+
+  const ops = await startOpsServer({
+    ...config.server,
+    apiKey: config.server.apiKey?.reveal(),
+    snapshot: () => ({ phase: phase.current, checks: readChecks() }),
+    status: () => statusOf(config, watch, { phase, checks: readChecks(), startedMs }),
+    metrics,
+    redact: redactor.text,
+    onFault: (error) => log.error('ops server failed to answer', { error }),
+  });
+  log.info('ops server listens', { host: config.server.host, port: ops.port });
+  // A look at nobody takes its time; whoever wants to stop does not wait for it.
+  await Promise.race([watch.start(), aborted(signals.stopping)]);
+  if (!signals.stopping.aborted) phase.move('running', now());
+  const reading = setInterval(readChecks, config.readiness.intervalMs);
+  await aborted(signals.stopping);
+
+  phase.move('draining', now());
+  log.info('stopping', { signal: signals.received() });
+  await linger(watch, signals, config.readiness.lingerMs);
+  clearInterval(reading);
+  watch.stop();
+  client.close();
+  phase.move('stopped', now());
+  await ops.close();
+  metrics.close();
+  return exitCodes.done;
+}
+
+function openClient({ inference }: OpsConfig): InferenceClient {
+  const { tls } = inference;
+  return createGrpcInferenceClient({
+    target: inference.tritonGrpcUrl.join(','),
+    targetSetting: inferenceSettings.tritonGrpcUrl.name,
+    receiveLimitBytes: RECEIVE_LIMIT_BYTES,
+    // A look must reach the server each time: no failure may keep the next one away.
+    breaker: { policy: defaultBreakerPolicy, failureCodes: [] },
+    ...(tls === undefined ? {} : { tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } }),
+  });
+}
+
+function openWatch({ readiness, platform }: OpsConfig, client: InferenceClient): ModelServerWatch {
+  return new ModelServerWatch({
+    ...readiness,
+    client,
+    limits: vramLimits(platform),
+  });
+}
+
+function statusOf(
+  { pool, workerId, inference }: OpsConfig,
+  watch: ModelServerWatch,
+  { phase, checks, startedMs }: { phase: PhaseTracker; checks: readonly Check[]; startedMs: number },
+): StatusSnapshot {
+  const { body } = decideReadiness({ phase: phase.current, checks });
+  return {
+    at: new Date(systemClock.wallMs()).toISOString(),
+    program: 'ops',
+    pool,
+    worker: workerId,
+    version: packageVersion(),
+    uptimeSeconds: (systemClock.monotonicMs() - startedMs) / 1_000,
+    phase: body.phase,
+    phaseSince: new Date(phase.sinceMs).toISOString(),
+    ready: body.status === 'ready',
+    checks: body.checks,
+    modelServer: { target: inference.tritonGrpcUrl.join(','), models: watch.models, breakers: [] },
+    vram: watch.vram,
+    ingest: null,
+  };
+}
+
+/** Kubernetes signals all containers of a pod at once: whoever asks what Triton is doing then still gets an answer. */
+async function linger(watch: ModelServerWatch, signals: StopSignals, lingerMs: number): Promise<void> {
+  const end = systemClock.monotonicMs() + lingerMs;
+  let hurry = false;
+  signals.onHurry(() => {
+    hurry = true;
+  });
+  while (!hurry && systemClock.monotonicMs() < end && (await watch.isLive())) await sleep(LOOK_FOR_TRITON_MS);
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  // A timer that keeps the process alive: nothing else may be open.
+  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
+}
