@@ -27,7 +27,7 @@ describe('the command line', () => {
   it('--version prints the version', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: '9.8.7\n', stderr: '' });
   });
-  for (const name of ['worker', 'produce']) {
+  for (const name of ['worker', 'ops', 'produce']) {
     for (const args of [
       [name, '--help'],
       ['help', name],
