@@ -8,7 +8,7 @@ export function logPoolEvent(log: Log, event: PoolEvent, fields: LogFields = {})
     case 'joined':
     case 'left': {
       const { kind, server, endpoint } = event;
-      log.info(`model server ${kind}`, { server, endpoint, ...fields });
+      log.info(kind === 'joined' ? 'model server joined' : 'model server left', { server, endpoint, ...fields });
       break;
     }
     case 'unresolved': {
