@@ -18,7 +18,7 @@ export type Compared = {
   readonly histograms: Readonly<Record<ClientName, Histogram>>;
 };
 
-const CLIENTS: readonly ClientName[] = ['ours', 'bare', 'tritonclient'];
+const CLIENTS: readonly ClientName[] = ['ours', 'bare', 'tritonclient', 'go'];
 
 export async function compareOpen(load: Load, target: string, turns: number, seconds: number): Promise<Compared> {
   const runs = await inTurns(load, turns, (seed) => ({ ...base(target), mode: 'open', seconds, seed }));
@@ -53,7 +53,7 @@ export function round(value: number): number {
 }
 
 async function inTurns(load: Load, turns: number, spec: (seed: number) => Spec): Promise<Record<ClientName, Run[]>> {
-  const runs: Record<ClientName, Run[]> = { ours: [], bare: [], tritonclient: [] };
+  const runs: Record<ClientName, Run[]> = { ours: [], bare: [], tritonclient: [], go: [] };
   for (let turn = 0; turn < turns; turn++) {
     for (const client of CLIENTS) runs[client].push(await load.run(client, spec(turn + 1)));
   }

@@ -6,7 +6,8 @@ import { runCommand } from '../../../scripts/stack/command.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import type { Answers } from './answers.ts';
 
-export type ClientName = 'ours' | 'bare' | 'tritonclient';
+/** `go`: about the least that this machine lets any client see. */
+export type ClientName = 'ours' | 'bare' | 'tritonclient' | 'go';
 
 export type Spec = {
   readonly target: string;
@@ -64,7 +65,7 @@ export class Load {
   async startEngine(answers: Answers): Promise<string> {
     const file = join(this.#folder, 'answers.json');
     writeFileSync(file, JSON.stringify(answers));
-    const child = this.#spawn(this.#binary, ['engine', file], 'pipe');
+    const child = this.#spawn(this.#binary, ['engine', file]);
     const port = await new Promise<string>((resolve, reject) => {
       child.stdout!.once('data', (data: Buffer) => resolve(data.toString().trim()));
       child.once('exit', (code) => reject(new Error(`the engine ended with ${code}`)));
@@ -76,12 +77,15 @@ export class Load {
     const out = join(this.#folder, 'times');
     const given = JSON.stringify({ ...spec, ...more, out });
     const path = (name: string) => committedPath(`test/benchmark/online/clients/${name}`);
-    const child =
-      client === 'tritonclient'
-        ? this.#spawn(this.#python, [path('tritonclient_aio.py'), given], 'pipe')
-        : this.#spawn(process.execPath, [path(`${client}.mjs`), given], 'pipe');
+    const start = {
+      ours: [process.execPath, path('ours.mjs'), given],
+      bare: [process.execPath, path('bare.mjs'), given],
+      tritonclient: [this.#python, path('tritonclient_aio.py'), given],
+      go: [this.#binary, 'client', given],
+    }[client] as [string, ...string[]];
+    const child = this.#spawn(start[0], start.slice(1));
     const pace = () => {
-      const pacer = this.#spawn(this.#binary, ['pacer', String(rate), String(spec.seconds), String(seed)], 'pipe');
+      const pacer = this.#spawn(this.#binary, ['pacer', String(rate), String(spec.seconds), String(seed)]);
       pacer.stdout!.pipe(child.stdin!);
     };
     let output = '';
@@ -102,8 +106,8 @@ export class Load {
     if (existsSync(this.#folder)) rmSync(this.#folder, { recursive: true });
   }
 
-  #spawn(command: string, args: readonly string[], stdin: 'pipe'): ChildProcess {
-    const child = spawn(command, args, { stdio: [stdin, 'pipe', 'inherit'], cwd: committedPath('.') });
+  #spawn(command: string, args: readonly string[]): ChildProcess {
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: committedPath('.') });
     this.#children.add(child);
     child.once('exit', () => this.#children.delete(child));
     return child;

@@ -84,13 +84,14 @@ it('the profile of the online module', async () => {
     search,
     ownShareP99Ms: round(median(own.p99Ms.ours)),
     p99VsTritonclient: ratio(own.p99Ms.ours, own.p99Ms.tritonclient),
+    p99VsGo: ratio(own.p99Ms.ours, own.p99Ms.go),
     cpuVsBareGrpc: ratio(own.cpuUs.ours, own.cpuUs.bare),
     qpsVsTritonclient: ratio(qps.ours, qps.tritonclient),
     ownShare: { clients: own.clients, p99Ms: own.p99Ms, cpuUs: own.cpuUs, errors: own.errors },
     qpsWith32Callers: qps,
   };
   write(result, histograms);
-  expect(own.errors).toEqual({ ours: 0, bare: 0, tritonclient: 0 });
+  expect(own.errors).toEqual({ ours: 0, bare: 0, tritonclient: 0, go: 0 });
 }, 1_800_000);
 
 function write(result: unknown, histograms: Readonly<Record<string, Histogram>>): void {

@@ -1,5 +1,6 @@
-// The two ends of a benchmark that must not be what is measured: an engine that answers after a set service time, and a
-// pacer that says when to send. `load engine ANSWERS.json` prints its port; `load pacer RATE SECONDS SEED` prints stamps.
+// What a benchmark needs beside what it measures: an engine that answers after a set service time, a pacer that says when to
+// send, and a client that shows what this machine lets any client see. `load engine ANSWERS.json` prints its port, `load pacer
+// RATE SECONDS SEED` stamps.
 package main
 
 import (
@@ -12,11 +13,13 @@ func main() {
 		switch os.Args[1] {
 		case "engine":
 			exit(serve(os.Args[2:]))
+		case "client":
+			exit(ask(os.Args[2:]))
 		case "pacer":
 			exit(pace(os.Args[2:]))
 		}
 	}
-	exit(fmt.Errorf("usage: load engine ANSWERS.json | load pacer RATE SECONDS SEED"))
+	exit(fmt.Errorf("usage: load engine ANSWERS.json | load pacer RATE SECONDS SEED | load client SPEC"))
 }
 
 func exit(err error) {

@@ -21,12 +21,12 @@ type model struct {
 
 // Field numbers of proto/grpc_service.proto.
 const (
-	requestModel, requestID, requestInputs     = 1, 3, 5
-	inputShape                                 = 3
-	responseModel, responseVersion, responseID = 1, 2, 3
-	responseOutputs, responseRaw               = 5, 6
-	outputName, outputDatatype, outputShape    = 1, 2, 3
-	streamResponse                             = 2
+	requestModel, requestID, requestInputs, requestOutputs, requestRaw = 1, 3, 5, 6, 7
+	inputName, inputDatatype, inputShape                               = 1, 2, 3
+	responseModel, responseVersion, responseID                         = 1, 2, 3
+	responseOutputs, responseRaw                                       = 5, 6
+	outputName, outputDatatype, outputShape                            = 1, 2, 3
+	streamResponse                                                     = 2
 )
 
 // infer gives the answer to a ModelInferRequest, and how long it takes.
