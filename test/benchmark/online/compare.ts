@@ -18,7 +18,7 @@ export type Compared = {
   readonly histograms: Readonly<Record<ClientName, Histogram>>;
 };
 
-const CLIENTS: readonly ClientName[] = ['ours', 'bare', 'tritonclient', 'go'];
+const CLIENTS: readonly ClientName[] = ['ours', 'bare', 'tritonclient', 'go', 'none'];
 
 export async function compareOpen(load: Load, target: string, turns: number, seconds: number): Promise<Compared> {
   const runs = await inTurns(load, turns, (seed) => ({ ...base(target), mode: 'open', seconds, seed }));
@@ -35,6 +35,12 @@ export async function compareOpen(load: Load, target: string, turns: number, sec
 }
 
 export type Throughput = Readonly<Record<ClientName, readonly number[]>>;
+
+/** CPU of one client by that of another, each without what the measuring costs, in the same turn. */
+export function cpuRatio({ cpuUs }: Compared, one: ClientName, other: ClientName): number {
+  const net = (client: ClientName) => cpuUs[client].map((us, turn) => us - cpuUs.none[turn]!);
+  return ratio(net(one), net(other));
+}
 
 /** Queries a second with 32 callers. */
 export async function compareClosed(load: Load, target: string, turns: number, seconds: number): Promise<Throughput> {
@@ -53,9 +59,14 @@ export function round(value: number): number {
 }
 
 async function inTurns(load: Load, turns: number, spec: (seed: number) => Spec): Promise<Record<ClientName, Run[]>> {
-  const runs: Record<ClientName, Run[]> = { ours: [], bare: [], tritonclient: [], go: [] };
+  const runs: Record<ClientName, Run[]> = { ours: [], bare: [], tritonclient: [], go: [], none: [] };
   for (let turn = 0; turn < turns; turn++) {
-    for (const client of CLIENTS) runs[client].push(await load.run(client, spec(turn + 1)));
+    for (const client of CLIENTS) {
+      const of = spec(turn + 1);
+      // Nothing is to be learned from how often nothing can be done.
+      if (client === 'none' && of.mode === 'closed') continue;
+      runs[client].push(await load.run(client, of));
+    }
   }
   return runs;
 }

@@ -6,8 +6,8 @@ import { runCommand } from '../../../scripts/stack/command.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import type { Answers } from './answers.ts';
 
-/** `go`: about the least that this machine lets any client see. */
-export type ClientName = 'ours' | 'bare' | 'tritonclient' | 'go';
+/** `go`: about the least that this machine lets any client see. `none`: what the measuring itself costs. */
+export type ClientName = 'ours' | 'bare' | 'tritonclient' | 'go' | 'none';
 
 export type Spec = {
   readonly target: string;
@@ -82,6 +82,7 @@ export class Load {
       bare: [process.execPath, path('bare.mjs'), given],
       tritonclient: [this.#python, path('tritonclient_aio.py'), given],
       go: [this.#binary, 'client', given],
+      none: [process.execPath, path('none.mjs'), given],
     }[client] as [string, ...string[]];
     const child = this.#spawn(start[0], start.slice(1));
     const pace = () => {
