@@ -105,7 +105,7 @@ export class Online {
    */
   embed(query: string, options?: CallLimits): Promise<EmbeddedQuery>;
   embed(queries: readonly string[], options?: CallLimits): Promise<Embedded>;
-  async embed(queries: string | readonly string[], options: CallLimits = {}): Promise<Embedded | EmbeddedQuery> {
+  embed(queries: string | readonly string[], options: CallLimits = {}): Promise<Embedded | EmbeddedQuery> {
     const { embed, clock } = this.#parts;
     return this.#counted('embed', options, async (span) => {
       const texts = typeof queries === 'string' ? [queries] : queries;
@@ -131,7 +131,7 @@ export class Online {
    * The candidates, best first. Rejects for wrong arguments (ARGUMENT_INVALID) and for a caller that has given up
    * (INFERENCE_CANCELLED), and for nothing else.
    */
-  async rerank(query: string, candidates: readonly Candidate[], options: RerankOptions = {}): Promise<Reranked> {
+  rerank(query: string, candidates: readonly Candidate[], options: RerankOptions = {}): Promise<Reranked> {
     return this.#counted('rerank', options, async (span) => {
       checkQuery(query, 'query');
       checkCandidates(candidates);
@@ -152,7 +152,7 @@ export class Online {
    * Embeds the query, lets the caller retrieve candidates for its vector, and reranks them, all within one budget. Rejects
    * as `embed` does, with what `retrieve` throws, or with RETRIEVAL_DEADLINE when that takes the whole budget.
    */
-  async search<C extends Candidate>(
+  search<C extends Candidate>(
     query: string,
     retrieve: Retrieve<C>,
     options: SearchOptions = {},

@@ -152,12 +152,13 @@ class GrpcInferenceClient implements InferenceClient {
     };
   }
 
-  async infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
-    const usesRegion =
-      request.inputs.some(({ data }) => data.kind === 'region') ||
-      request.outputs.some(({ region }) => region !== undefined);
-    if (usesRegion) this.#needOneServer();
-    if (this.#streams !== undefined && !usesRegion) return this.#streams.infer(request, options);
+  infer(request: InferRequest, options: CallOptions): Promise<InferResponse> {
+    if (this.#streams !== undefined && !usesRegion(request)) return this.#streams.infer(request, options);
+    return this.#inferByCall(request, options);
+  }
+
+  async #inferByCall(request: InferRequest, options: CallOptions): Promise<InferResponse> {
+    if (usesRegion(request)) this.#needOneServer();
     const { name } = methods.modelInfer;
     const answer = await this.#callRaw(name, 'infer', encodeInferRequest(request), readInferAnswer, options);
     return decodeInferResponse(answer, request);
@@ -241,6 +242,10 @@ class GrpcInferenceClient implements InferenceClient {
       details: { target: this.target },
     });
   }
+}
+
+function usesRegion({ inputs, outputs }: InferRequest): boolean {
+  return inputs.some(({ data }) => data.kind === 'region') || outputs.some(({ region }) => region !== undefined);
 }
 
 function toTensorMetadata({ name, datatype, shape }: ModelMetadataResponse_TensorMetadata): TensorMetadata {
