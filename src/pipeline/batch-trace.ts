@@ -13,6 +13,7 @@ import type { RecordInFlight } from '../records/travel.ts';
 import type { AttributeName } from '../telemetry/span-attributes.ts';
 import type { Span, SpanAttributes, SpanLink, SpanStart, Tracer } from '../telemetry/tracing.ts';
 import type { PipelineStage } from './observer.ts';
+import type { Traveller } from './traveller.ts';
 
 export type PipelineTracesOptions = {
   readonly tracer: Tracer;
@@ -174,4 +175,18 @@ function linkOf({ headers, source }: RawMessage): SpanLink[] {
     'messaging.kafka.offset': Number(source.offset),
   };
   return [{ context, attributes }];
+}
+
+/** Where the worker traces: one span for all of them, which ends when the last has settled. */
+export function traceTogether(
+  traces: PipelineTraces | undefined,
+  travellers: readonly Traveller[],
+  closedBy: string,
+): void {
+  if (traces === undefined) return;
+  const trace = traces.batch(
+    travellers.map(({ record }) => record),
+    closedBy,
+  );
+  for (const traveller of travellers) traveller.trace = trace;
 }

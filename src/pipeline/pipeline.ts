@@ -9,12 +9,12 @@ import type { Outcome } from '../records/outcome.ts';
 import type { RecordInFlight, RejectInFlight } from '../records/travel.ts';
 import { Permits } from '../resilience/permits.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { PipelineTraces } from './batch-trace.ts';
+import { type PipelineTraces, traceTogether } from './batch-trace.ts';
 import { type EmbeddedChunk, EmbedStage, type EmbedStageOptions } from './embed-stage.ts';
 import type { PackedBatch } from './observer.ts';
 import { OrderGate } from './order.ts';
 import { type Packed, Packer, type PackLimits } from './packer.ts';
-import { type Persistable, PersistStage } from './persist-stage.ts';
+import { type Persistable, type PersistResults, PersistStage } from './persist-stage.ts';
 import { type Refusal, Refusals, type RefusalsOptions } from './refusals.ts';
 import { sinkRow } from './sink-row.ts';
 import {
@@ -53,6 +53,7 @@ export class Pipeline {
   readonly #refusals: Refusals;
   readonly #embedPermits: Permits;
   readonly #persistPermits: Permits;
+  readonly #unstoredPermits: Permits;
   readonly #abort = new AbortController();
   readonly #open = new Set<Traveller | RejectInFlight>();
   #deletions: DeletionTraveller[] = [];
@@ -74,6 +75,8 @@ export class Pipeline {
     this.#refusals = new Refusals(options);
     this.#embedPermits = new Permits(options.batchesInFlight);
     this.#persistPermits = new Permits(options.persistConcurrency);
+    // While the store is away nothing is embedded ahead of it: whoever takes over after a kill would do it all again.
+    this.#unstoredPermits = new Permits(options.batchesInFlight + 2 * options.persistConcurrency);
   }
 
   /** Records that are not settled yet. */
@@ -184,32 +187,24 @@ export class Pipeline {
     const { surroundings, limits } = this.#options;
     const size = { rows: packed.length, capacity: limits.maxItems };
     surroundings.observer.packed({ ...size, bytes, longestBytes, closedBy });
-    this.#trace(packed, closedBy);
+    traceTogether(this.#options.traces, packed, closedBy);
     void this.#guard(async (signal) => {
+      const stored: Promise<void>[] = [];
+      const leave = await this.#unstoredPermits.acquire(signal);
       const release = await this.#embedPermits.acquire(signal);
       try {
         const batch = packed.filter(({ state }) => state !== 'done');
         for (const traveller of batch) traveller.state = 'sent';
         if (batch.length === 0) return;
-        const onEmbedded = (chunks: readonly EmbeddedChunk[]) => void this.#persist(chunks);
+        const onEmbedded = (chunks: readonly EmbeddedChunk[]) => void stored.push(this.#persist(chunks));
         const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
           void this.#refuse(traveller, { stage: 'embed', error, attempts });
         await this.#embedStage.run(batch, { onEmbedded, onRefused }, signal);
       } finally {
         release();
+        void Promise.all(stored).then(leave);
       }
     });
-  }
-
-  /** Where the worker traces: one span for all of them, which ends when the last has settled. */
-  #trace(travellers: readonly Traveller[], closedBy: string): void {
-    const { traces } = this.#options;
-    if (traces === undefined) return;
-    const trace = traces.batch(
-      travellers.map(({ record }) => record),
-      closedBy,
-    );
-    for (const traveller of travellers) traveller.trace = trace;
   }
 
   #persist(chunks: readonly EmbeddedChunk[]): Promise<void> {
@@ -224,10 +219,7 @@ export class Pipeline {
     return this.#guard(async (signal) => {
       const release = await this.#persistPermits.acquire(signal);
       try {
-        const onStored = (traveller: ChunkTraveller) => this.#finish(traveller, { kind: 'persisted' });
-        const onRefused = (traveller: ChunkTraveller, error: ServingError, attempts: number) =>
-          void this.#refuse(traveller, { stage: 'persist', error, attempts });
-        await this.#persistStage.write(rows, { onStored, onRefused }, signal);
+        await this.#persistStage.write(rows, this.#results({ kind: 'persisted' }), signal);
       } finally {
         release();
       }
@@ -239,13 +231,17 @@ export class Pipeline {
     this.#deletions = [];
     for (let from = 0; from < all.length; from += MAX_DELETIONS_A_CALL) {
       const part = all.slice(from, from + MAX_DELETIONS_A_CALL);
-      this.#trace(part, 'deletions');
+      traceTogether(this.#options.traces, part, 'deletions');
       for (const traveller of part) traveller.state = 'sent';
-      const onStored = (traveller: DeletionTraveller) => this.#finish(traveller, { kind: 'deleted' });
-      const onRefused = (traveller: DeletionTraveller, error: ServingError, attempts: number) =>
-        void this.#refuse(traveller, { stage: 'persist', error, attempts });
-      await this.#guard((signal) => this.#persistStage.remove(part, { onStored, onRefused }, signal));
+      await this.#guard((signal) => this.#persistStage.remove(part, this.#results({ kind: 'deleted' }), signal));
     }
+  }
+
+  #results(stored: Outcome): PersistResults<Traveller> {
+    return {
+      onStored: (traveller) => this.#finish(traveller, stored),
+      onRefused: (traveller, error, attempts) => void this.#refuse(traveller, { stage: 'persist', error, attempts }),
+    };
   }
 
   #bury(rejects: readonly RejectInFlight[]): Promise<void> {

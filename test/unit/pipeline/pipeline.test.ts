@@ -180,6 +180,20 @@ describe('Pipeline', () => {
     expect(deadLetters.letters).toEqual([]);
   });
 
+  it('while the store is away no more is embedded ahead of it than it would take next', async () => {
+    let back = () => {};
+    const { pipeline, sink, calls } = openPipeline({ maxItems: 1 });
+    sink.barrier = new Promise<void>((resolve) => (back = resolve));
+    pipeline.accept(Array.from({ length: 40 }, (_, i) => chunkRecord({ chunkId: `c${i}` }).record));
+    await vi.waitFor(() => expect(calls).toHaveLength(6));
+    // Long enough for more, if there were any.
+    await sleep(50);
+    expect(calls).toHaveLength(6);
+    back();
+    await idle(pipeline);
+    expect(sink.rows.size).toBe(40);
+  });
+
   it('a partition that leaves drops what has not been sent, and frees what waited behind it', async () => {
     let open = () => {};
     const barrier = new Promise<void>((resolve) => (open = resolve));
