@@ -1,5 +1,5 @@
 /**
- * A real Prometheus scrapes a real worker and a real Triton: alerts fire and clear by the rules that are shipped, and numbers
+ * A real Prometheus scrapes a real worker, a sidecar and a real Triton: alerts fire and clear by the rules that are shipped, and numbers
  * agree with what was produced. With RECORD_SERIES set the run is kept for the tests of the rules.
  */
 import { writeFile } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningPrometheus } from '../../../scripts/stack/prometheus.ts';
 import { useKafka, useTriton } from '../../support/stack.ts';
+import { beside, type Sidecar, startSidecar } from '../ops/sidecar.ts';
 import {
   chunkMessage,
   endPrograms,
@@ -25,6 +26,7 @@ const kafka = useKafka();
 const triton = useTriton({ models: ['batch_embedder_ensemble'] });
 let topic: TestTopic;
 let worker: WorkerProcess;
+let sidecar: Sidecar;
 let prometheus: RunningPrometheus;
 let beganAt = 0;
 
@@ -57,8 +59,10 @@ beforeAll(async () => {
     RAG_SERVING_MAX_BATCH_SIZE: '32',
   });
   await eventually('ready', async () => (await worker.ready()).status === 200, 60_000);
+  sidecar = await startSidecar(beside(triton()));
   prometheus = await watch({
     'rag-serving-worker': [`127.0.0.1:${worker.port}`],
+    'rag-serving-ops': [`127.0.0.1:${sidecar.port}`],
     triton: [hostOf(triton().metricsUrl)],
   });
   beganAt = Math.floor(Date.now() / 1_000);
@@ -70,8 +74,8 @@ afterAll(async () => {
 });
 
 describe('alerts on a real run', () => {
-  it('all is well: both are scraped, and nothing fires', async () => {
-    await eventually('both are up', async () => (await answerTo(prometheus, 'sum(up)')) === 2);
+  it('all is well: worker, sidecar and Triton are scraped, and nothing fires', async () => {
+    await eventually('all are up', async () => (await answerTo(prometheus, 'sum(up)')) === 3);
     expect(await answerTo(prometheus, 'rag_serving_consumer_joined')).toBe(1);
     expect(await firing(prometheus)).toEqual([]);
   });
