@@ -3,25 +3,30 @@
  * other error is the answer. Servers whose breaker is open are passed over.
  */
 import { type ErrorCode, isServingError, ServingError } from '../errors.ts';
-import type { BreakerTicket } from '../resilience/breaker.ts';
+import type { Breaker, BreakerTicket } from '../resilience/breaker.ts';
 import type { Choice, Connection, EndpointPool, Tried } from './endpoint-pool.ts';
+
+/**
+ * `guards`: an inference, which is not made while the breaker is open. `tells`: what comes before one, the registration of
+ * shared memory; its failures count, and it is made all the same. `none`: whether a server is well is asked also while it is not.
+ */
+export type BreakerUse = 'guards' | 'tells' | 'none';
 
 export type Failover = {
   /** Name of the method, for messages. */
   readonly method: string;
-  /** Only inferences are guarded: whether a server is well is asked by the other calls, also while it is not. */
-  readonly guarded: boolean;
+  readonly breaker: BreakerUse;
   /** Milliseconds on the clock of `performance.now()`. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
 };
 
-const UNGUARDED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignored: () => {} };
+const UNCOUNTED: BreakerTicket = { succeeded: () => {}, failed: () => {}, ignored: () => {} };
 
 /** Rejects with BREAKER_OPEN, which says in `details.retryInMs` when to ask again, or with the error of the last connection. */
 export async function acrossConnections<T>(
   pool: EndpointPool,
-  { method, guarded, deadlineMs, signal }: Failover,
+  { method, breaker: use, deadlineMs, signal }: Failover,
   call: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   let lost: unknown;
@@ -36,7 +41,7 @@ export async function acrossConnections<T>(
     const { member, connection } = choice;
     if (pool.closed) break;
     const { breaker } = connection;
-    const ticket = guarded ? breaker.enter(performance.now()) : UNGUARDED;
+    const ticket = ticketFor(use, breaker);
     if (ticket === undefined) {
       retryInMs = Math.min(retryInMs, breaker.retryInMs(performance.now()));
       tried ??= nothingTried();
@@ -64,6 +69,13 @@ export async function acrossConnections<T>(
   throw new ServingError('BREAKER_OPEN', `${method}: no server is asked for a while, for all have failed`, {
     details: { retryInMs: Math.ceil(retryInMs) },
   });
+}
+
+function ticketFor(use: BreakerUse, breaker: Breaker): BreakerTicket | undefined {
+  if (use === 'none') return UNCOUNTED;
+  const ticket = breaker.enter(performance.now());
+  if (ticket !== undefined || use === 'guards') return ticket;
+  return { ...UNCOUNTED, succeeded: () => breaker.signOfLife() };
 }
 
 function nothingTried(): Tried {

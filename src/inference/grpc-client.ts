@@ -42,7 +42,7 @@ import {
   type OnCallEnd,
   type PoolEvent,
 } from './endpoint-pool.ts';
-import { acrossConnections } from './failover.ts';
+import { acrossConnections, type BreakerUse } from './failover.ts';
 import type { CallKind } from './grpc-errors.ts';
 import { StreamInference } from './stream-inference.ts';
 import { parseTarget } from './target.ts';
@@ -79,6 +79,13 @@ export function createGrpcInferenceClient(options: GrpcClientOptions): Inference
 }
 
 const methods = GRPCInferenceService.method;
+
+const USE_OF_BREAKER = {
+  infer: 'guards',
+  'shared-memory': 'tells',
+  model: 'none',
+  server: 'none',
+} as const satisfies Record<CallKind, BreakerUse>;
 
 class GrpcInferenceClient implements InferenceClient {
   readonly target: string;
@@ -228,7 +235,7 @@ class GrpcInferenceClient implements InferenceClient {
       this.#pool,
       {
         method,
-        guarded: kind === 'infer',
+        breaker: USE_OF_BREAKER[kind],
         deadlineMs: performance.now() + options.timeoutMs,
         signal: options.signal,
       },

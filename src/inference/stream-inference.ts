@@ -52,7 +52,7 @@ export class StreamInference {
     const stream: StreamRequest = { id, bytes: encodeInferRequest(traced, id), deadlineMs, signal };
     const answer = await acrossConnections(
       this.#pool,
-      { method: modelStreamInfer.name, guarded: true, deadlineMs, signal },
+      { method: modelStreamInfer.name, breaker: 'guards', deadlineMs, signal },
       (connection) => this.#ask(connection, stream, options),
     );
     return decodeInferResponse(answer, request, id);

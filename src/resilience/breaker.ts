@@ -74,6 +74,11 @@ export class Breaker {
     return state.kind === 'half-open' && state.probing ? this.#policy.open.baseMs : 0;
   }
 
+  /** Something else has shown that the other side is back: the next call tries at once. */
+  signOfLife(): void {
+    if (this.#state.kind === 'open') this.#move({ kind: 'half-open', round: this.#state.round, probing: false });
+  }
+
   /** @internal Of a ticket of the state that is still there. */
   settle(state: Admitting, end: 'succeeded' | 'failed' | 'ignored', nowMs: number, random: number): void {
     if (this.#state !== state) return;

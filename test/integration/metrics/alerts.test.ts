@@ -52,8 +52,6 @@ beforeAll(async () => {
     ...topic.env(kafka().bootstrapServers),
     RAG_SERVING_BATCH_INGEST_GRPC_URL: triton().grpcUrl,
     RAG_SERVING_SINK: 'memory',
-    // With shared memory the region is registered again before an inference is tried, and it is that which fails.
-    RAG_SERVING_SHM_MODE: 'off',
     RAG_SERVING_WORKER_ID: 'alerts-test',
     RAG_SERVING_MAX_IN_FLIGHT_CHUNKS: String(MAX_IN_FLIGHT),
     RAG_SERVING_MAX_BATCH_SIZE: '32',

@@ -44,6 +44,21 @@ describe('Breaker', () => {
     expect(breaker.enter(10_000)).toBeUndefined();
   });
 
+  it('a sign of life ends the wait: the next call is the probe; it changes nothing in any other state', () => {
+    const { breaker, changes } = opened();
+    breaker.signOfLife();
+    expect(changes).toEqual(['open', 'half-open']);
+    take(breaker, 1).failed(1, 1);
+    expect(breaker.retryInMs(1)).toBe(200);
+    breaker.signOfLife();
+    const probe = take(breaker, 2);
+    breaker.signOfLife();
+    expect(breaker.enter(2)).toBeUndefined();
+    probe.succeeded();
+    breaker.signOfLife();
+    expect(breaker.state).toBe('closed');
+  });
+
   it('a probe that succeeds closes it; one that fails opens it for longer, up to the cap', () => {
     const { breaker, changes } = opened();
     fail(breaker, 100);
