@@ -25,6 +25,8 @@ const kafka = useKafka();
 const triton = useTriton({
   models: ['batch_embedder_ensemble', 'online_embedder_ensemble', 'online_reranker_ensemble'],
 });
+/** The models answer on one CPU: what is tested here is what they are counted as. */
+const patient = { timeoutMs: 60_000 };
 const registry = new Registry();
 let topic: TestTopic;
 let worker: WorkerProcess;
@@ -51,8 +53,8 @@ beforeAll(async () => {
   await topic.untilLagZero();
   const endpoints = [triton().grpcUrl];
   online = await createOnline({ embed: { endpoints }, rerank: { endpoints } }, { registry });
-  await online.embed(['one query']);
-  await online.rerank('one query', [{ id: 'a', text: 'one passage' }]).catch(() => undefined);
+  await online.embed(['one query'], patient);
+  await online.rerank('one query', [{ id: 'a', text: 'one passage' }], patient);
 }, 300_000);
 afterAll(async () => {
   await online?.close();
