@@ -74,8 +74,9 @@ lint: node_modules/.installed
 .PHONY: typecheck
 typecheck: node_modules/.installed
 	@node_modules/.bin/tsc -p tsconfig.json --noEmit
+	@node_modules/.bin/tsc -p page/tsconfig.json
 
-## generate: TypeScript from proto/
+## generate: TypeScript from proto/, the live page from page/
 .PHONY: generate generate-check
 generate: node_modules/.installed
 	@npm run --silent generate

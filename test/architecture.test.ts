@@ -35,6 +35,18 @@ const rules: readonly Rule[] = [
       /^(node:(?!crypto|buffer)|@grpc\/|kafkajs|ioredis|fastify|pino|prom-client|@lancedb\/|onnxruntime|shm-typed-array|src\/(kafka|inference|ops|shm|sinks|engine|telemetry|config|pipeline)\/)/,
     typesToo: true,
   },
+  {
+    name: 'what runs in the browser takes no code of the server',
+    from: /^page\//,
+    mayNotImport: /^(?!page\/)/,
+    typesToo: false,
+  },
+  {
+    name: 'the server knows the page only as it is bundled',
+    from: /^(src|online|workers|scripts)\//,
+    mayNotImport: /^page\//,
+    typesToo: true,
+  },
 ];
 
 /** One technology, one home: where each package may be imported. The scripts, which are no part of the package, are free. */

@@ -12,6 +12,7 @@ export const errorCodes = [
   'method_not_allowed',
   'timeout',
   'too_large',
+  'busy',
   'internal',
 ] as const;
 

@@ -7,7 +7,9 @@
 import { type FastifyRequest, fastify } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { registerDocs } from './docs-routes.ts';
+import { registerEvents } from './events-route.ts';
 import { registerHealth } from './health-routes.ts';
+import { registerLivePage } from './live-page-route.ts';
 import { registerMetrics } from './metrics-route.ts';
 import type { OpsAnswers } from './options.ts';
 import { refusalOf, refusals, refuse, refuseBytes } from './refusals.ts';
@@ -20,15 +22,21 @@ export type RegisterRoutes = (app: TypedApp, answers: OpsAnswers) => void;
 
 export type TypedApp = ReturnType<typeof emptyApp>;
 
-/** In the order of the document. A page of its own is one more entry. */
-const parts: readonly RegisterRoutes[] = [registerHealth, registerMetrics, registerStatus];
+/** In the order of the document. */
+const parts: readonly RegisterRoutes[] = [
+  registerHealth,
+  registerMetrics,
+  registerStatus,
+  registerEvents,
+  registerLivePage,
+];
 
 /** A request that has not arrived by then is refused; nobody with a real question is so slow. */
 const REQUEST_MS = 10_000;
 const CHECK_CONNECTIONS_MS = 1_000;
 /** Longer than the pause between two probes or scrapes, so that their connection is still there. */
 const KEEP_ALIVE_MS = 65_000;
-/** Longer than any answer takes. */
+/** Longer than any answer takes; an event stream is none. */
 const ANSWER_MS = 5_000;
 /** Below what a process may open, so that connections to this server never cost the ones to Kafka. */
 const MAX_CONNECTIONS = 2_048;

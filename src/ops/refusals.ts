@@ -19,6 +19,7 @@ export const refusals = {
   tooLarge: { status: 413, code: 'too_large', message: 'requests here carry no body' },
   headersTooLarge: { status: 431, code: 'too_large', message: 'the headers are too large' },
   failed: { status: 500, code: 'internal', message: 'the ops server failed to answer' },
+  tooManyStreams: { status: 503, code: 'busy', message: 'too many live pages are open; close one of them' },
   tooSlow: { status: 503, code: 'timeout', message: 'the answer took too long to make' },
 } as const satisfies Record<string, Refusal>;
 

@@ -17,7 +17,7 @@ export type SourceFile = {
 
 export type Import = { readonly target: string; readonly typeOnly: boolean };
 
-const ROOTS = ['src', 'online', 'workers', 'scripts', 'test'];
+const ROOTS = ['src', 'page', 'online', 'workers', 'scripts', 'test'];
 
 export function readSourceFiles(): SourceFile[] {
   return ROOTS.flatMap((folder) => typescriptFiles(join(projectRoot, folder))).map(readSourceFile);

@@ -34,7 +34,15 @@ describe('the OpenAPI document', () => {
 
   it('describes every route, each with an answer to a refusal in the one error schema', async () => {
     const { paths } = (await makeDocument()) as { paths?: Record<string, { get: { responses: object } }> };
-    expect(Object.keys(paths ?? {})).toEqual(['/healthz', '/ready', '/metrics', '/status', '/openapi.json']);
+    expect(Object.keys(paths ?? {})).toEqual([
+      '/healthz',
+      '/ready',
+      '/metrics',
+      '/status',
+      '/events',
+      '/',
+      '/openapi.json',
+    ]);
     for (const { get } of Object.values(paths ?? {})) {
       for (const kind of ['4XX', '5XX']) {
         expect(get.responses).toMatchObject({
