@@ -47,6 +47,11 @@ test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
 bench-online: dist/.built
 	@node_modules/.bin/vitest run --project benchmark test/benchmark/online
 
+## live-page-image: docs/images/live-page.png anew, from fifteen minutes of real load (LIVE_PAGE_MINUTES)
+.PHONY: live-page-image
+live-page-image: dist/.built
+	@node_modules/.bin/vitest run --project benchmark test/benchmark/live-page.test.ts
+
 ## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton); writes .chaos/report.json
 .PHONY: chaos
 chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)
