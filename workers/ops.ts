@@ -10,11 +10,12 @@ there GPU memory left. It waits for a Triton that is not there yet.
 
   GET /healthz           is this process alive
   GET /ready             should the pod get work; each check says why not, and since when
+  GET /                  the live page, for a browser (fed by /events)
   GET /metrics, /status  numbers (with RAG_SERVING_API_KEY, when it is set)
   GET /docs              all of it, with its schemas
 
 Signals: SIGTERM or SIGINT: not ready at once; it goes on answering while Triton lives, for RAG_SERVING_OPS_LINGER_MS at
-most. A second signal ends it.
+most. A second signal ends it. SIGUSR2 switches the log to DEBUG and back.
 
 Exit codes: 0 stopped by a signal, 1 failed, 2 wrong settings or a port that is taken.`;
 
@@ -24,14 +25,21 @@ export function registerOpsCommand(program: Command, env: Env): void {
     .description('sidecar of a Triton: liveness, readiness, GPU memory, metrics and their documentation over HTTP')
     .addHelpText('after', HELP)
     .action(async () => {
-      const [{ readOpsConfig }, { secretSpellings }, { createLogger }, { createRedactor }, { runOps }] =
-        await Promise.all([
-          import('../src/config/programs.ts'),
-          import('../src/config/redact.ts'),
-          import('../src/telemetry/logger.ts'),
-          import('../src/telemetry/redaction.ts'),
-          import('./ops/run.ts'),
-        ]);
+      const [
+        { readOpsConfig },
+        { secretSpellings },
+        { createLogger },
+        { createRedactor },
+        { switchLevelOnSignal },
+        { runOps },
+      ] = await Promise.all([
+        import('../src/config/programs.ts'),
+        import('../src/config/redact.ts'),
+        import('../src/telemetry/logger.ts'),
+        import('../src/telemetry/redaction.ts'),
+        import('./log-level-signal.ts'),
+        import('./ops/run.ts'),
+      ]);
       const config = readOpsConfig(env);
       const secrets = secretSpellings(config);
       const log = createLogger({
@@ -41,6 +49,7 @@ export function registerOpsCommand(program: Command, env: Env): void {
         worker: config.workerId,
         secrets,
       });
+      switchLevelOnSignal(log);
       for (const warning of config.warnings) log.warn('settings', { warning });
       process.exitCode = await runOps(config, log, createRedactor({ secrets }));
     });

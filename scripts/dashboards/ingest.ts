@@ -185,6 +185,38 @@ export const ingestDashboard: DashboardSpec = {
       title: 'Group and machines',
       panels: [
         {
+          title: 'Checks that fail',
+          description: 'Why a worker, or the sidecar of a Triton, is not ready. Empty while all is well.',
+          unit: 'short',
+          queries: [
+            [
+              `sum by (job, instance, check) (rag_serving_check_state{job=~"$job",state="fail"}) > 0`,
+              '{{job}} {{instance}} {{check}}',
+            ],
+          ],
+        },
+        {
+          title: 'GPU memory as the guard sees it',
+          description: 'Share of the capacity in use. Empty where nobody watches or no GPU tells.',
+          unit: 'percentunit',
+          queries: [[`rag_serving_vram_utilization_ratio${of}`, '{{job}} {{instance}}']],
+          alarmAt: 0.85,
+        },
+        {
+          title: 'GPU memory held for good',
+          description: 'Of the worst GPU; above 20 GiB the pod is not ready.',
+          unit: 'bytes',
+          queries: [[`rag_serving_vram_static_bytes${of}`, '{{job}} {{instance}}']],
+        },
+        {
+          title: 'State of GPU memory',
+          description: 'What the guard knows of GPU memory.',
+          unit: 'short',
+          queries: [
+            [`sum by (job, instance, state) (rag_serving_vram_state${of}) > 0`, '{{job}} {{instance}} {{state}}'],
+          ],
+        },
+        {
           title: 'Commits',
           description: 'Failed ones are tried again.',
           unit: 'cps',

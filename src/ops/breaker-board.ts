@@ -13,6 +13,11 @@ export class BreakerBoard {
     this.#states.set(endpoint, { state, sinceMs: nowMs });
   }
 
+  /** Of a server that is gone. */
+  drop(endpoint: string): void {
+    this.#states.delete(endpoint);
+  }
+
   read(): ModelServerStatus['breakers'] {
     return Array.from(this.#states, ([endpoint, { state, sinceMs }]) => ({
       endpoint,

@@ -4,6 +4,7 @@
  */
 import { errorCodes } from '../errors.ts';
 import { breakerStates, grpcCodes, type MetricSpec, OTHER, phases } from './metric-spec.ts';
+import { readinessMetrics } from './readiness-metric-table.ts';
 
 const results = ['ok', 'failed'] as const;
 const stages = ['decode', 'embed', 'persist', 'delete', 'retry', 'dead_letter', 'commit'] as const;
@@ -256,6 +257,7 @@ export const workerMetrics = {
     help: '1 for the phase the process is in',
     labels: { phase: phases },
   },
+  ...readinessMetrics,
   eventLoopLag: {
     type: 'gauge',
     name: 'event_loop_lag_seconds',

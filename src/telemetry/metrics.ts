@@ -34,6 +34,11 @@ export function createMetrics({ pool, version = 'unknown', processMetrics = fals
   dropped = () => series.droppedValues.add({});
   series.buildInfo.set({ version, node: process.version }, 1);
 
+  const breakers = new Map<string, (typeof breakerStates)[number]>();
+  const showBreaker = (endpoint: string, current: (typeof breakerStates)[number]): void => {
+    for (const state of breakerStates) series.breakerState.set({ endpoint, state }, state === current ? 1 : 0);
+  };
+
   const loop = watchEventLoop();
   onScrape.add(() => {
     const lag = loop.read();
@@ -54,7 +59,14 @@ export function createMetrics({ pool, version = 'unknown', processMetrics = fals
       for (const phase of phases) series.phase.set({ phase }, phase === current ? 1 : 0);
     },
     setBreaker: (endpoint: string, current: (typeof breakerStates)[number]): void => {
-      for (const state of breakerStates) series.breakerState.set({ endpoint, state }, state === current ? 1 : 0);
+      breakers.set(endpoint, current);
+      showBreaker(endpoint, current);
+    },
+    /** Of a server that is gone, so that it is not shown as it was last for ever. */
+    dropBreaker: (endpoint: string): void => {
+      if (!breakers.delete(endpoint)) return;
+      series.breakerState.clear();
+      for (const [known, current] of breakers) showBreaker(known, current);
     },
     /** In the form that the reader's Accept header asks for. A reading that throws costs its own gauges, not the scrape. */
     render: async (accept?: string): Promise<Exposition> => {

@@ -4,11 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
-import { loadTlsMaterial } from '../../src/config/file-types.ts';
 import type { OpsConfig } from '../../src/config/programs.ts';
 import { inferenceSettings } from '../../src/config/sections/inference.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
+import { logPoolEvent } from '../../src/inference/pool-log.ts';
 import { PhaseTracker } from '../../src/lifecycle/phase.ts';
 import { type Check, CheckBoard, decideReadiness } from '../../src/ops/readiness.ts';
 import { startOpsServer } from '../../src/ops/server.ts';
@@ -19,7 +19,9 @@ import type { Log } from '../../src/telemetry/log.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { modelServerTls } from '../model-server-tls.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
+import { watchReadiness } from '../readiness-gauges.ts';
 import { listenForStop, type StopSignals } from '../signals.ts';
 
 /** One row of any model. */
@@ -36,13 +38,14 @@ export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): P
     log.info('phase', { from, to });
   });
   metrics.setPhase('starting');
-  const client = openClient(config);
+  const client = openClient(config, log);
   const watch = openWatch(config, client);
   const board = new CheckBoard(watch.checkNames, now());
   const readChecks = () => {
     watch.report(board, now(), log);
     return board.checks;
   };
+  watchReadiness(metrics, readChecks, () => watch.vram);
 
   const ops = await startOpsServer({
     ...config.server,
@@ -72,15 +75,16 @@ export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): P
   return exitCodes.done;
 }
 
-function openClient({ inference }: OpsConfig): InferenceClient {
-  const { tls } = inference;
+function openClient({ inference }: OpsConfig, log: Log): InferenceClient {
+  const tls = modelServerTls(inference.tls, log);
   return createGrpcInferenceClient({
     target: inference.tritonGrpcUrl.join(','),
     targetSetting: inferenceSettings.tritonGrpcUrl.name,
     receiveLimitBytes: RECEIVE_LIMIT_BYTES,
     // A look must reach the server each time: no failure may keep the next one away.
     breaker: { policy: defaultBreakerPolicy, failureCodes: [] },
-    ...(tls === undefined ? {} : { tls: { ...loadTlsMaterial(tls), serverName: tls.serverNameOverride } }),
+    onEvent: (event) => logPoolEvent(log, event),
+    ...(tls === undefined ? {} : { tls }),
   });
 }
 

@@ -12,13 +12,13 @@ import type { InferenceClient } from '../../src/inference/client.ts';
 import { receiveLimitFor } from '../../src/inference/connection.ts';
 import type { OnCallEnd, PoolEvent } from '../../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient, type GrpcClientOptions } from '../../src/inference/grpc-client.ts';
-import { logPoolEvent, tlsFilesLog } from '../../src/inference/pool-log.ts';
+import { logPoolEvent } from '../../src/inference/pool-log.ts';
 import { RenewableClient } from '../../src/inference/renewable-client.ts';
-import { TlsFiles } from '../../src/inference/tls-files.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
 import type { BreakerStateName } from '../../src/resilience/breaker.ts';
 import type { Log } from '../../src/telemetry/log.ts';
+import { modelServerTls } from '../model-server-tls.ts';
 import { every } from './every.ts';
 
 export type EngineConnection = {
@@ -46,6 +46,8 @@ export type EngineWatchers = {
   readonly health: Health;
   readonly onBreaker: OnBreaker;
   readonly onCallEnd: OnCallEnd;
+  /** Told when a server that a name stood for is gone. */
+  readonly onLeft: (endpoint: string) => void;
 };
 
 const PROBE_TIMEOUT_MS = 4_000;
@@ -58,11 +60,11 @@ const RECONNECT_MS = 3_000;
 /** Waits for the server and its model for as long as it takes; rejects with the signal's reason or MODEL_CONTRACT_MISMATCH. */
 export async function connectEngine(
   config: InferenceConfig,
-  { health, onBreaker, onCallEnd }: EngineWatchers,
+  { health, onBreaker, onCallEnd, onLeft }: EngineWatchers,
   log: Log,
   signal: AbortSignal,
 ): Promise<EngineConnection> {
-  const base = clientOptions(config, log);
+  const base = clientOptions(config, onLeft, log);
   // The size of answers, and so the receive limit, is known only when the model has been described.
   const scout = createGrpcInferenceClient({ ...base, receiveLimitBytes: 4 * 1024 * 1024 });
   try {
@@ -179,20 +181,19 @@ async function answers(client: InferenceClient, modelName: string): Promise<bool
   }
 }
 
-function clientOptions({ endpoints, tls }: InferenceConfig, log: Log): Omit<GrpcClientOptions, 'receiveLimitBytes'> {
-  const { batchIngestGrpcUrl, caPath, certPath, keyPath } = inferenceSettings;
-  const base = {
+function clientOptions(
+  { endpoints, tls }: InferenceConfig,
+  onLeft: EngineWatchers['onLeft'],
+  log: Log,
+): Omit<GrpcClientOptions, 'receiveLimitBytes'> {
+  const files = modelServerTls(tls, log);
+  return {
     target: endpoints.join(','),
-    targetSetting: batchIngestGrpcUrl.name,
-    onEvent: (event: PoolEvent) => logPoolEvent(log, event),
+    targetSetting: inferenceSettings.batchIngestGrpcUrl.name,
+    onEvent: (event: PoolEvent) => {
+      logPoolEvent(log, event);
+      if (event.kind === 'left') onLeft(event.server);
+    },
+    ...(files === undefined ? {} : { tls: files }),
   };
-  if (tls === undefined) return base;
-  const { serverNameOverride, ...paths } = tls;
-  const files = new TlsFiles({
-    paths,
-    serverName: serverNameOverride,
-    settings: { caPath: caPath.name, certPath: certPath.name, keyPath: keyPath.name },
-    events: tlsFilesLog(log),
-  });
-  return { ...base, tls: files };
 }

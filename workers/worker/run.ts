@@ -22,6 +22,7 @@ import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
+import { watchReadiness } from '../readiness-gauges.ts';
 import { listenForStop } from '../signals.ts';
 import { consumerFault } from './consumer-check.ts';
 import { openEngine } from './embed-transport.ts';
@@ -87,6 +88,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     triton.report(board, wallMs(), log);
     return board.checks;
   };
+  watchReadiness(metrics, readChecks, () => triton.vram);
   const workerStatus = new WorkerStatus(config, { phase, readChecks, parts, triton });
   const paceBoard = new PaceBoard();
   const fatal = new AbortController();
@@ -140,7 +142,11 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
       workerStatus.breaker(endpoint, state);
     };
     const onCallEnd = (method: string, code: string) => metrics.grpcCalls.add({ method, code: code as GrpcCode });
-    const watching = { health: health('model-server'), onBreaker, onCallEnd };
+    const onLeft = (endpoint: string) => {
+      metrics.dropBreaker(endpoint);
+      workerStatus.breakerGone(endpoint);
+    };
+    const watching = { health: health('model-server'), onBreaker, onCallEnd, onLeft };
     const { engine, transport, maxBatch, memory } = await openEngine(config, watching, log, signal);
     parts.client = engine.client;
     workerStatus.contract = engine.contract;

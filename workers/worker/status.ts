@@ -69,6 +69,10 @@ export class WorkerStatus {
     this.#breakers.set(endpoint, state, systemClock.wallMs());
   }
 
+  breakerGone(endpoint: string): void {
+    this.#breakers.drop(endpoint);
+  }
+
   /** Undefined while it is not known. Of the partitions that are ours. */
   lagRead(partitions: readonly PartitionLag[] | undefined): void {
     this.#lag = partitions === undefined ? undefined : { partitions, atMs: systemClock.wallMs() };

@@ -44,7 +44,7 @@ it('bad files are told by setting and change nothing; good ones are taken over, 
     tritonMetricsUrl: 'http://127.0.0.1:1',
   };
   const health = { pass: () => {}, fail: () => {} };
-  const watching = { health, onBreaker: () => {}, onCallEnd: () => {} };
+  const watching = { health, onBreaker: () => {}, onCallEnd: () => {}, onLeft: () => {} };
   const { client } = await connectEngine(config, watching, log, AbortSignal.timeout(30_000));
   try {
     const ask = () => client.infer(embed(['a']), { timeoutMs: 10_000 });

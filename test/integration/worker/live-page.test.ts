@@ -211,6 +211,11 @@ describe('the live page of a sidecar', () => {
     await page.locator('#checks .badge.bad').first().waitFor();
     expect(await page.locator('#checks tbody tr').count()).toBe(4);
     await page.locator('#vram .badge', { hasText: 'metrics do not answer' }).waitFor();
+    const metrics = await (await sidecar.get('/metrics')).text();
+    for (const check of ['triton', 'models', 'inference']) {
+      expect(metrics).toMatch(new RegExp(`rag_serving_check_state\\{.*check="${check}",state="fail"\\} 1`));
+    }
+    expect(metrics).toMatch(/rag_serving_vram_state\{.*state="unreachable"\} 1/);
     expect(await page.locator('#model-server').textContent()).toContain('has no breaker');
     for (const part of ['#numbers', '#charts', '#partitions', '#letters']) {
       expect(await page.locator(part).isVisible(), part).toBe(false);

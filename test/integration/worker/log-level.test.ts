@@ -1,5 +1,6 @@
-/** SIGUSR2 to a running worker and a running engine: DEBUG and back, and it ends neither. */
+/** SIGUSR2 to a running worker, sidecar and engine: DEBUG and back, and it ends none of them. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { startSidecar } from '../ops/sidecar.ts';
 import { endPrograms, eventually, startEngine, startWorker } from './harness.ts';
 
 afterEach(endPrograms);
@@ -25,6 +26,15 @@ describe('SIGUSR2', () => {
     const levels = program.lines.slice(program.lines.findLastIndex(({ to }) => to === 'INFO'));
     expect(levels.length).toBeGreaterThan(3);
     expect(levels.filter(({ level }) => level === 'DEBUG')).toEqual([]);
+  });
+
+  it('switches a sidecar', async () => {
+    const { program } = await startSidecar({ RAG_SERVING_TRITON_GRPC_URL: '127.0.0.1:1' });
+    process.kill(program.pid, 'SIGUSR2');
+    await program.line(({ event, to }) => event === 'log-level-changed' && to === 'DEBUG');
+    process.kill(program.pid, 'SIGUSR2');
+    await program.line(({ event, to }) => event === 'log-level-changed' && to === 'INFO');
+    expect((await program.stop()).code).toBe(0);
   });
 
   it('switches an engine, and an early one does not end it', async () => {

@@ -100,6 +100,19 @@ describe('createMetrics', () => {
     expect(await sampleOf(metrics, 'rag_serving_consumer_lag_messages')).toBeUndefined();
   });
 
+  it('breakers of servers that are gone are no longer shown, the others stay as they were', async () => {
+    const metrics = create();
+    metrics.setBreaker('10.0.0.1:8001', 'open');
+    metrics.setBreaker('10.0.0.2:8001', 'half-open');
+    metrics.dropBreaker('10.0.0.1:8001');
+    metrics.dropBreaker('10.0.0.9:8001');
+    const breakers = (endpoint: string, state: string) =>
+      sampleOf(metrics, 'rag_serving_breaker_state', { endpoint, state });
+    expect(await breakers('10.0.0.1:8001', 'open')).toBeUndefined();
+    expect(await breakers('10.0.0.2:8001', 'half-open')).toBe(1);
+    expect(await breakers('10.0.0.2:8001', 'open')).toBe(0);
+  });
+
   it('shows one phase at a time', async () => {
     const metrics = create();
     metrics.setPhase('running');

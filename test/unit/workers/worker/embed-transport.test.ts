@@ -42,7 +42,7 @@ async function openAt(handlers: Handlers, env: Readonly<Record<string, string>> 
   const health = { pass: () => {}, fail: (reason: string) => void failures.push(reason) };
   const opened = await openEngine(
     config,
-    { health, onBreaker: () => {}, onCallEnd: () => {} },
+    { health, onBreaker: () => {}, onCallEnd: () => {}, onLeft: () => {} },
     silentLog,
     new AbortController().signal,
   );
