@@ -76,6 +76,8 @@ export class Board {
         '.',
       ),
     ]);
+    // Read out when it changes; the durations beside it change every second.
+    this.#fill('spoken', verdict, () => [document.createTextNode(`${verdict.title}. ${verdict.detail}`)]);
     this.#fill('checks', status.checks, () => [tableOf(checksTable(status.checks))]);
     this.#fill('model-server', { modelServer, program }, () => [
       make('h2', {}, 'Model server'),

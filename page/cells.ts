@@ -19,6 +19,8 @@ export type Table = {
   readonly rows: readonly (readonly Cell[])[];
   /** Said instead of an empty table. */
   readonly empty: string;
+  /** May be longer than its place: scrolls by itself, also by keyboard. */
+  readonly isLong?: boolean;
 };
 
 export type Fact = { readonly name: string; readonly cell: Cell; readonly note?: string | undefined };

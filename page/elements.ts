@@ -70,8 +70,8 @@ export function tellDurations(root: ParentNode, serverNowMs: number): void {
   }
 }
 
-/** First column as row headers. Scrolls by itself when it is long, also by keyboard. */
-export function tableOf({ caption, columns, rows, empty }: Table): HTMLElement {
+/** First column as row headers. */
+export function tableOf({ caption, columns, rows, empty, isLong = false }: Table): HTMLElement {
   const label = { class: 'caption' };
   if (rows.length === 0) {
     return make('div', {}, make('p', label, caption), make('p', { class: 'empty' }, empty));
@@ -92,7 +92,8 @@ export function tableOf({ caption, columns, rows, empty }: Table): HTMLElement {
       head.children[index]?.classList.add('number');
   });
   const table = make('table', {}, make('caption', label, caption), make('thead', {}, head), make('tbody', {}, ...body));
-  return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption }, table);
+  const reach = isLong ? { tabindex: 0, role: 'region', 'aria-label': caption } : {};
+  return make('div', { class: 'scroll', ...reach }, table);
 }
 
 export function factsOf(facts: readonly Fact[], style: 'tiles' | 'facts'): HTMLElement {

@@ -52,6 +52,7 @@ export function partitionsTable({ partitions, joined, lag }: IngestStatus): Tabl
       number(one.end, formatCount(one.end)),
     ]),
     empty: emptyPartitions(joined, lag === null),
+    isLong: true,
   };
 }
 
@@ -156,5 +157,6 @@ export function lastLetters({ deadLetters }: IngestStatus): Table {
     columns: ['Time', 'Code', 'Stage'],
     rows: deadLetters.last.map((letter) => [clock(letter.at), code(letter.code), text(words(letter.stage))]),
     empty: 'None since the start.',
+    isLong: true,
   };
 }

@@ -1,33 +1,40 @@
-/** The API key while the tab is open. Each server behind one host has its own, by the path under which it is seen. */
+/**
+ * The API key while the tab is open. Each server behind one host has its own, by the path under which it is seen. Where the
+ * browser's storage is switched off, the key lives as long as the page.
+ */
 export class KeyStore {
   readonly #name: string;
+  #key: string | undefined;
 
   constructor(path: string) {
     this.#name = `rag-serving-key ${path}`;
+    this.#key = this.#stored();
   }
 
-  /** Storage may be switched off in the browser; then the key lives as long as the page. */
   get(): string | undefined {
-    try {
-      return sessionStorage.getItem(this.#name) ?? undefined;
-    } catch {
-      return undefined;
-    }
+    return this.#key;
   }
 
   set(key: string): void {
-    try {
-      sessionStorage.setItem(this.#name, key);
-    } catch {
-      return;
-    }
+    this.#key = key;
+    this.#try(() => sessionStorage.setItem(this.#name, key));
   }
 
   forget(): void {
+    this.#key = undefined;
+    this.#try(() => sessionStorage.removeItem(this.#name));
+  }
+
+  #stored(): string | undefined {
+    return this.#try(() => sessionStorage.getItem(this.#name)) ?? undefined;
+  }
+
+  /** Storage that is switched off throws. */
+  #try<T>(use: () => T): T | undefined {
     try {
-      sessionStorage.removeItem(this.#name);
+      return use();
     } catch {
-      return;
+      return undefined;
     }
   }
 }

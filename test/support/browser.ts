@@ -27,6 +27,8 @@ export function useBrowser(): () => BrowserContext {
       executablePath: CHROMIUM,
       headless: true,
       args: FLAGS,
+      // Chromium writes into the home folder otherwise, whatever its profile is.
+      env: { ...process.env, XDG_CONFIG_HOME: folder, XDG_CACHE_HOME: folder } as Record<string, string>,
       colorScheme: 'light',
       viewport: { width: 1_280, height: 900 },
     });
