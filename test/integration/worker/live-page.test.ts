@@ -122,6 +122,11 @@ describe('the live page of a worker', () => {
       );
     }
 
+    await page.locator('#chart-lag svg').hover();
+    expect(await page.locator('#chart-lag .reading').textContent()).toMatch(/^(\d\d:){2}\d\d: [\d,]+ messages$/);
+    await page.locator('#chart-rate summary').click();
+    await page.locator('#chart-rate tbody tr').nth(14).waitFor();
+
     // Everything came from this server, and over one stream: it outlives the time limit for answers.
     const root = `http://127.0.0.1:${worker.port}/`;
     expect(requests.filter((url) => !url.startsWith('data:'))).toEqual([root, `${root}events`]);
