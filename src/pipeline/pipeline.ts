@@ -2,6 +2,7 @@
  * Pipeline: records in, each settled exactly once. It orders, packs, embeds, persists and dead-letters; it decides
  * nothing about offsets. What is in flight is bounded by the source that feeds it.
  */
+import { setMaxListeners } from 'node:events';
 import { asServingError, ServingError } from '../errors.ts';
 import type { TopicPartition } from '../kafka/source.ts';
 import { encodedSize } from '../kserve/bytes.ts';
@@ -63,6 +64,8 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    // Each batch that waits for its turn listens to it.
+    setMaxListeners(0, this.#abort.signal);
     this.#gate = new OrderGate({
       keysOf: orderKeys,
       replaces: replacesWaiting,
