@@ -1,5 +1,6 @@
 /**
- * Generates src/kserve/gen from proto/. `--check` changes nothing: it fails when the committed files differ.
+ * Generates TypeScript from proto/: ONNX for the scripts, which alone read model files, the rest for src. `--check` changes
+ * nothing: it fails when the committed files differ.
  *
  * Offline: buf and protoc-gen-es are npm packages of pinned versions. Plain JavaScript, so that it runs before anything
  * is built. The generator writes TypeScript enums, which `erasableSyntaxOnly` forbids; each becomes a constant object
@@ -12,7 +13,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const target = join(root, 'src', 'kserve', 'gen');
+const PROTOCOL = join('src', 'kserve', 'gen');
+const ONNX = join('scripts', 'onnx', 'gen');
+
+/** Where a generated file belongs, from the repository's root. */
+const placeOf = (name) => join(name === 'onnx_pb.ts' ? ONNX : PROTOCOL, name);
 
 function withoutEnums(source) {
   const erasable = source.replace(/^export enum (\w+) \{\n([\s\S]*?)^\}$/gm, (_, name, body) => {
@@ -35,7 +40,7 @@ function generate() {
     return new Map(
       readdirSync(folder)
         .sort()
-        .map((name) => [name, withoutEnums(readFileSync(join(folder, name), 'utf8'))]),
+        .map((name) => [placeOf(name), withoutEnums(readFileSync(join(folder, name), 'utf8'))]),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -43,10 +48,15 @@ function generate() {
 }
 
 function committed() {
+  const files = [PROTOCOL, ONNX].flatMap((folder) => namesIn(folder).map((name) => join(folder, name)));
+  return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+}
+
+function namesIn(folder) {
   try {
-    return new Map(readdirSync(target).map((name) => [name, readFileSync(join(target, name), 'utf8')]));
+    return readdirSync(join(root, folder));
   } catch (error) {
-    if (error.code === 'ENOENT') return new Map();
+    if (error.code === 'ENOENT') return [];
     throw error;
   }
 }
@@ -54,18 +64,21 @@ function committed() {
 const fresh = generate();
 const before = committed();
 const differing = [...new Set([...fresh.keys(), ...before.keys()])].filter(
-  (name) => fresh.get(name) !== before.get(name),
+  (file) => fresh.get(file) !== before.get(file),
 );
 
 if (process.argv.includes('--check')) {
   if (differing.length > 0) {
-    process.stderr.write(`src/kserve/gen is not what proto/ gives: ${differing.join(', ')}. Run: npm run generate\n`);
+    process.stderr.write(`not what proto/ gives: ${differing.join(', ')}. Run: npm run generate\n`);
     process.exit(1);
   }
-  process.stdout.write(`src/kserve/gen is up to date (${fresh.size} files)\n`);
+  process.stdout.write(`generated code is up to date (${fresh.size} files)\n`);
 } else {
-  mkdirSync(target, { recursive: true });
-  for (const name of before.keys()) if (!fresh.has(name)) rmSync(join(target, name));
-  for (const [name, text] of fresh) if (before.get(name) !== text) writeFileSync(join(target, name), text);
-  process.stdout.write(`src/kserve/gen: ${fresh.size} files, ${differing.length} changed\n`);
+  for (const file of before.keys()) if (!fresh.has(file)) rmSync(join(root, file));
+  for (const [file, text] of fresh) {
+    if (before.get(file) === text) continue;
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+  process.stdout.write(`generated code: ${fresh.size} files, ${differing.length} changed\n`);
 }
