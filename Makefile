@@ -102,6 +102,11 @@ build: dist/.built
 stack: dist/.built
 	@exec node dist/scripts/stack/main.js up
 
+## export-tokenizer: a Hugging Face tokenizer as a Triton model (ARGS="--model-type embedding --model DIR --output-dir DIR"; docs/models.md)
+.PHONY: export-tokenizer
+export-tokenizer: dist/.built
+	@exec node dist/scripts/export-tokenizer/main.js $(ARGS)
+
 ## clean: remove what was built and the demo's data (the download cache stays)
 .PHONY: clean
 clean:
