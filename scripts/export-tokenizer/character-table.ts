@@ -18,7 +18,8 @@ export function literalCharacter(index: number): string {
 }
 const MAX_LITERALS = 0xf8ff - 0xe001;
 
-export const PRIVATE_USE = /[\u{e000}-\u{f8ff}\u{f0000}-\u{10ffff}]/u;
+/** The last two code points of a plane are no private use, and are not taken out with it. */
+export const PRIVATE_USE = /[\u{e000}-\u{f8ff}\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}]/u;
 
 export type CharacterTable = {
   /** Each character as it stands in the normalized text. What is not listed becomes UNKNOWN_CHARACTER. */

@@ -51,7 +51,7 @@ function addNulNodes(graph: GraphBuilder, texts: string, cleanText: boolean): st
 
 /** Each special token becomes one character of private use, which is taken out of the texts before. */
 function addLiteralNodes(graph: GraphBuilder, texts: string, { literals, normalizer }: WordPieceTokenizer): string {
-  const area = '[\\x{E000}-\\x{F8FF}\\x{F0000}-\\x{10FFFF}]';
+  const area = '[\\x{E000}-\\x{F8FF}\\x{F0000}-\\x{FFFFD}\\x{100000}-\\x{10FFFD}]';
   const start = replaceAll(graph, texts, 'public', area, normalizer.cleanText ? REMOVED : UNKNOWN_CHARACTER);
   return literals.reduce(
     (from, { text }, index) => replaceAll(graph, from, `literal_${index}`, quoted(text), literalCharacter(index)),
