@@ -11,7 +11,7 @@ import {
   text as textAttribute,
   texts as textsAttribute,
 } from '../onnx/attributes.ts';
-import { GraphBuilder } from '../onnx/graph-builder.ts';
+import { GraphBuilder, sequenceInfo } from '../onnx/graph-builder.ts';
 import { boolTensor, DataType, int64Tensor, stringTensor } from '../onnx/tensors.ts';
 import { type CharacterTable, literalCharacter, UNKNOWN_CHARACTER } from './character-table.ts';
 import { EXTENSIONS, MICROSOFT, ML, replaceAll } from './operators.ts';
@@ -40,7 +40,7 @@ export function addTokenNodes(
 
 /** NUL is taken out, or makes its word unknown where control characters stay. It still parts a special token's text. */
 function addNulNodes(graph: GraphBuilder, texts: string, cleanText: boolean): string {
-  graph.constant(stringTensor('end', [cleanText ? '' : END], [1]));
+  if (!cleanText) graph.constant(stringTensor('end', [END], [1]));
   graph.constant(stringTensor('nul_by', [cleanText ? REMOVED : UNKNOWN_CHARACTER], [1]));
   const ended = cleanText ? texts : graph.node('StringConcat', [texts, 'end'], ['ended']);
   graph.node('StringSplit', [ended], ['parts', 'part_counts'], { attributes: { delimiter: textAttribute('\0') } });
@@ -67,6 +67,7 @@ function addCharacterLoop(graph: GraphBuilder, texts: string, { characters }: Ch
   const body = new GraphBuilder('normalize_one_text');
   body.input('row', DataType.INT64, []);
   body.input('going_on', DataType.BOOL, []);
+  body.graph.input.push(sequenceInfo('done_before', DataType.STRING));
   body.node('Gather', ['filled', 'row'], ['text']);
   body.node('Reshape', ['text', 'one_1d'], ['text_1d']);
   body.node('Tokenizer', ['text_1d'], ['characters'], {
@@ -89,15 +90,19 @@ function addCharacterLoop(graph: GraphBuilder, texts: string, { characters }: Ch
   body.node('StringJoin', ['words', 'nothing', 'one_1d'], ['normalized_text'], { domain: EXTENSIONS });
   body.node('Identity', ['going_on'], ['still_going_on']);
   body.output('still_going_on', DataType.BOOL, []);
-  body.output('normalized_text', DataType.STRING, [1]);
+  body.node('SequenceInsert', ['done_before', 'normalized_text'], ['done']);
+  body.graph.output.push(sequenceInfo('done', DataType.STRING));
 
   graph.constant(stringTensor('blank', [' '], [1]));
   graph.constant(boolTensor('yes', [true], []));
   // Tokenizer refuses an empty text; a blank at the end changes nothing.
   graph.node('StringConcat', [texts, 'blank'], ['filled']);
   graph.node('Size', ['filled'], ['rows']);
-  graph.node('Loop', ['rows', 'yes'], ['normalized_rows'], { attributes: { body: graphAttribute(body.graph) } });
-  return graph.node('Reshape', ['normalized_rows', 'all'], ['normalized']);
+  // A sequence, since onnxruntime's Loop up to 1.22 at least puts plain string outputs together byte by byte, which
+  // leaves two owners of one string.
+  graph.node('SequenceEmpty', [], ['none_done'], { attributes: { dtype: int(DataType.STRING) } });
+  graph.node('Loop', ['rows', 'yes', 'none_done'], ['all_done'], { attributes: { body: graphAttribute(body.graph) } });
+  return graph.node('ConcatFromSequence', ['all_done'], ['normalized'], { attributes: { axis: int(0) } });
 }
 
 /**

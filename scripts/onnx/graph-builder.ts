@@ -14,6 +14,7 @@ import {
   type TensorProto_DataType,
   TensorShapeProto_DimensionSchema,
   TensorShapeProtoSchema,
+  TypeProto_SequenceSchema,
   TypeProto_TensorSchema,
   TypeProtoSchema,
   type ValueInfoProto,
@@ -77,5 +78,16 @@ export function valueInfo(name: string, type: TensorProto_DataType, shape: reado
   return create(ValueInfoProtoSchema, {
     name,
     type: create(TypeProtoSchema, { value: { case: 'tensorType', value: tensorType } }),
+  });
+}
+
+/** A sequence of tensors of any shape. */
+export function sequenceInfo(name: string, type: TensorProto_DataType): ValueInfoProto {
+  const tensorType = create(TypeProto_TensorSchema, { elemType: type });
+  const elemType = create(TypeProtoSchema, { value: { case: 'tensorType', value: tensorType } });
+  const sequence = create(TypeProto_SequenceSchema, { elemType });
+  return create(ValueInfoProtoSchema, {
+    name,
+    type: create(TypeProtoSchema, { value: { case: 'sequenceType', value: sequence } }),
   });
 }

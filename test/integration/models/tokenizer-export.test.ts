@@ -1,7 +1,7 @@
 /** Exported tokenizer graphs give what Hugging Face's Rust library gives: ids, masks and types, to the last one. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +11,7 @@ import type { Truncation } from '../../../scripts/export-tokenizer/row-nodes.ts'
 import { readTokenizer } from '../../../scripts/export-tokenizer/tokenizer-file.ts';
 import { type ModelType, tokenizerModel } from '../../../scripts/export-tokenizer/tokenizer-graph.ts';
 import { writeModelFile } from '../../../scripts/onnx/model-file.ts';
+import { cacheRoot } from '../../../scripts/stack/cache.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import { tritonPython } from '../../../scripts/stack/triton-install.ts';
 import { resolveModel } from '../../../src/engine/model-source.ts';
@@ -29,7 +30,7 @@ describe('an exported tokenizer', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'rag-tokenizer-'));
     library = await operatorLibrary(() => undefined);
-    const { tokenizerPath } = await resolveModel({ cacheDir: join(homedir(), '.cache', 'rag-inference-serving') });
+    const { tokenizerPath } = await resolveModel({ cacheDir: cacheRoot() });
     miniLm = tokenizerPath;
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -1,10 +1,11 @@
 /** The tokenizer of `--backend python`, in a real Triton: for what a graph refuses, and the same ids where it does not. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cacheRoot } from '../../../scripts/stack/cache.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import { type RunningTriton, startTriton } from '../../../scripts/stack/triton.ts';
 import { resolveModel } from '../../../src/engine/model-source.ts';
@@ -43,7 +44,7 @@ describe('a tokenizer in the python backend', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'rag-tokenizer-'));
-    const { tokenizerPath } = await resolveModel({ cacheDir: join(homedir(), '.cache', 'rag-inference-serving') });
+    const { tokenizerPath } = await resolveModel({ cacheDir: cacheRoot() });
     tokenizer = new TextTokenizer(JSON.parse(await readFile(tokenizerPath, 'utf8')));
     await mkdir(join(folder, 'unigram'));
     await writeFile(join(folder, 'unigram/tokenizer.json'), JSON.stringify(unigram));
