@@ -5,7 +5,7 @@
  * by Triton. Maven checks the download; the sum pinned here is that of the library itself. It is for Linux on x86-64.
  */
 import { createHash } from 'node:crypto';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServingError } from '../../src/errors.ts';
 import { provision, type Report } from '../stack/cache.ts';
@@ -30,10 +30,12 @@ export async function operatorLibrary(report: Report): Promise<string> {
 async function fetchLibrary(into: string, report: Report): Promise<void> {
   report(`onnxruntime-extensions ${EXTENSIONS_VERSION}: fetching its Java package (19 MB)`);
   const scratch = join(into, 'package');
+  await mkdir(scratch);
   const options = [`-Dartifact=${ARTIFACT}`, `-Dmdep.unpack.includes=${MEMBER}`, `-DoutputDirectory=${scratch}`];
   await runCommand('mvn', ['-B', '-C', UNPACK, ...options], {
     install: 'fetching onnxruntime-extensions needs Maven: "apt-get install maven"',
     timeoutMs: FETCH_TIMEOUT_MS,
+    cwd: scratch, // without a project Maven leaves its marks in the current folder
   });
   await checkLibrary(join(scratch, MEMBER));
   await rename(join(scratch, MEMBER), join(into, LIBRARY_FILE));

@@ -10,6 +10,7 @@ export type CommandOptions = {
   readonly install: string;
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
   /** Called with each line the program prints, for progress. */
   readonly onLine?: (line: string) => void;
 };
@@ -19,7 +20,11 @@ const KEPT_LINES = 15;
 /** Standard output and error, together. Throws DEPENDENCY_MISSING when the program is missing or fails. */
 export function runCommand(command: string, args: readonly string[], options: CommandOptions): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env: options.env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      env: options.env ?? process.env,
+      cwd: options.cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     let open = '';
     const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs);
