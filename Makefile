@@ -107,6 +107,11 @@ stack: dist/.built
 export-tokenizer: dist/.built
 	@exec node dist/scripts/export-tokenizer/main.js $(ARGS)
 
+## export-onnx: from a model to one that pools in the graph (ARGS="--help")
+.PHONY: export-onnx
+export-onnx: dist/.built
+	@exec node dist/scripts/export-onnx/main.js $(ARGS)
+
 ## clean: remove what was built and the demo's data (the download cache stays)
 .PHONY: clean
 clean:
