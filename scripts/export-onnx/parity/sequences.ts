@@ -47,7 +47,7 @@ export async function trialBatches(folder: string, options: SequenceOptions): Pr
   }
   const encode = (text: string, length: number) => sequence(tokenizer, text, options.type, length);
   const lengths = LENGTHS.filter((length) => length <= options.maxTokens);
-  const prose = (length: number, from: number) => encode(rotated(from).repeat(1 + Math.ceil(length / 40)), length);
+  const prose = (length: number, from: number) => encode(rotated(from).repeat(1 + Math.ceil(length / 100)), length);
   const alone = [
     ...lengths.map((length) => ({ name: `${length} tokens`, sequences: [prose(length, 0)] })),
     { name: 'empty text', sequences: [encode('', options.maxTokens)] },
