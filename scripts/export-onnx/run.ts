@@ -41,8 +41,10 @@ export async function runExport(
     signal,
   );
   await writeWhole(`${outputPath}.parity.json`, `${JSON.stringify(report, undefined, 2)}\n`);
-  // What an earlier export left under this name is another model than the one the report is about.
-  if (!report.accepted) for (const suffix of ['', '.data']) await rm(`${outputPath}${suffix}`, { force: true });
+  // What an earlier export left under these names is another model than the one the report is about.
+  for (const path of [outputPath, `${outputPath}.data`]) {
+    if (report.files[basename(path)] === undefined) await rm(path, { force: true });
+  }
   for (const line of summary(report, outputPath)) say(line);
   return report;
 }

@@ -27,7 +27,7 @@ export type HalfReport = {
   /** Operators with floating-point results that stay in FP32, and how many of each; constants and casts are not counted. */
   readonly float32Nodes: Readonly<Record<string, number>>;
   readonly masksReplaced: number;
-  /** Values that are computed in FP16, by their FP32 names. */
+  /** Values that are FP16 anywhere, computed so or cast, by their FP32 names. */
   readonly halfValues: readonly string[];
 };
 
@@ -68,11 +68,13 @@ export async function convertToHalf(model: ModelProto, opset: number): Promise<H
   }
 
   const nodes: NodeProto[] = [];
+  const halfValues: string[] = [];
   for (const node of graph.node) {
     const made = node.output.filter((name) => name !== '' && isFloatValue(name));
     if (half.has(node)) {
       node.input = node.input.map((name) => (reads.has(name) ? halfName(name) : name));
       node.output = node.output.map((name) => (made.includes(name) ? halfName(name) : name));
+      halfValues.push(...made);
       nodes.push(node, ...made.filter((name) => readsFloat.has(name)).map((name) => castNode(halfName(name), name)));
       continue;
     }
@@ -83,6 +85,7 @@ export async function convertToHalf(model: ModelProto, opset: number): Promise<H
       if (readsFloat.has(node.output[0]!)) nodes.push(node);
       continue;
     }
+    halfValues.push(...wanted);
     nodes.push(node, ...wanted.map((name) => castNode(name, halfName(name), DataType.FLOAT16)));
   }
   graph.node = nodes;
@@ -93,12 +96,11 @@ export async function convertToHalf(model: ModelProto, opset: number): Promise<H
   });
   // They say FP32 of values that no longer exist; every runtime infers its own.
   graph.valueInfo = [];
-  const halfValues = [...half].flatMap(({ output }) => output).filter((name) => name.endsWith(halfName('')));
   return {
     halfNodes: half.size,
     float32Nodes: countFloat32(graph.node, half, isFloatValue),
     masksReplaced,
-    halfValues: halfValues.map((name) => name.slice(0, -halfName('').length)),
+    halfValues,
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * How large the values become that the exported model computes in FP16, told by the unmodified model in FP32.
+ * How large the values become that the exported model holds in FP16, told by the unmodified model in FP32.
  *
  * Needed beside the comparison: onnxruntime has no FP16 arithmetic for most operators on a CPU and computes them in FP32,
  * so an overflow that turns every row into NaN on a GPU can pass unseen here.
