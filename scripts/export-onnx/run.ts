@@ -87,8 +87,14 @@ async function findModel(
 
 function endpointOf({ HF_ENDPOINT }: NodeJS.ProcessEnv): string {
   const text = HF_ENDPOINT || HUB;
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, '');
-  throw new ServingError('CONFIG_INVALID', 'HF_ENDPOINT is no http or https address');
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
+    return text.replace(/\/+$/, '');
+  }
+  throw new ServingError(
+    'CONFIG_INVALID',
+    'HF_ENDPOINT is no http or https address without credentials (a token goes into HF_TOKEN)',
+  );
 }
 
 function summary({ accepted, gate, files, half }: ExportReport, outputPath: string): string[] {
