@@ -21,7 +21,7 @@ import { Load, type Spec } from './load.ts';
 const SHORT = process.env.BENCH_SHORT === '1';
 const SECONDS = SHORT ? 3 : 60;
 const TURNS = SHORT ? 1 : 3;
-const TURN_SECONDS = SHORT ? 3 : 30;
+const TURN_SECONDS = SHORT ? 3 : 20;
 const CLOSED_SECONDS = SHORT ? 2 : 6;
 const SERVICE_MS = { embed: 3, rerank: 12 };
 const RERANKS_A_SECOND = 150;
