@@ -76,7 +76,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
       program.libs,
       'kafka.Kafka',
       [settings],
-      [...program.flags, ...(options.sustained ? [] : QUICK)],
+      // A broker that is killed leaves its unpacked native libraries; in its own folder they go with it.
+      [...program.flags, ...(options.sustained ? [] : QUICK), `-Djava.io.tmpdir=${dataDir}`],
     ),
     ports: [port, controllerPort, proxiedPort, securedPort].filter((each) => each !== 0),
     dataDir,
