@@ -4,6 +4,7 @@ import { systemClock } from '../src/clock.ts';
 import type { BreakerChoice, PoolEvent } from '../src/inference/endpoint-pool.ts';
 import { createGrpcInferenceClient } from '../src/inference/grpc-client.ts';
 import { logPoolEvent, tlsFilesLog } from '../src/inference/pool-log.ts';
+import { parseTarget } from '../src/inference/target.ts';
 import { TlsFiles } from '../src/inference/tls-files.ts';
 import { embedderContract, rerankerContract } from '../src/kserve/model-contract.ts';
 import type { ModelDescription } from '../src/kserve/model-description.ts';
@@ -117,9 +118,11 @@ class PartsMaker {
     const tls = this.#tls;
     const servers = new Set<string>();
     const { endpoints, model, connections, transport, timeoutMs, maxInFlight, leastMs, maxTextBytes } = pool;
+    const target = endpoints.join(',');
+    const targetSetting = `${name}.endpoints`;
     const client = createGrpcInferenceClient({
-      target: endpoints.join(','),
-      targetSetting: `${name}.endpoints`,
+      target,
+      targetSetting,
       receiveLimitBytes: RECEIVE_LIMIT_BYTES,
       metadata,
       ...(tls === undefined ? {} : { tls }),
@@ -133,9 +136,10 @@ class PartsMaker {
       },
       onEvent: (event) => this.#onPoolEvent(name, servers, event),
     });
-    for (const server of endpoints.map((one) => one.trim()).filter((one) => !one.startsWith('dns://'))) {
-      servers.add(server);
-      this.events.breaker(name, server, 'closed');
+    for (const endpoint of parseTarget(target, targetSetting)) {
+      if (endpoint.balanced !== undefined) continue;
+      servers.add(endpoint.name);
+      this.events.breaker(name, endpoint.name, 'closed');
     }
     const modelPool = new ModelPool<C>({ name, client, maxInFlight, leastMs, transport }, this.events);
     const watch = new ModelWatch<C>(modelPool, {

@@ -8,6 +8,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { isServingError } from '../src/errors.ts';
+import { onAbort } from '../src/on-abort.ts';
 import { type Budget, cancelled } from './budget.ts';
 import type { Row } from './embedder.ts';
 
@@ -114,9 +115,4 @@ function mayBeOfOne(error: unknown): boolean {
     'INFERENCE_MESSAGE_TOO_LARGE',
     'INFERENCE_RESPONSE_INVALID',
   );
-}
-
-function onAbort(signal: AbortSignal | undefined, fire: () => void): () => void {
-  signal?.addEventListener('abort', fire, { once: true });
-  return () => signal?.removeEventListener('abort', fire);
 }

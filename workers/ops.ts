@@ -25,32 +25,13 @@ export function registerOpsCommand(program: Command, env: Env): void {
     .description('sidecar of a Triton: liveness, readiness, GPU memory, metrics and their documentation over HTTP')
     .addHelpText('after', HELP)
     .action(async () => {
-      const [
-        { readOpsConfig },
-        { secretSpellings },
-        { createLogger },
-        { createRedactor },
-        { switchLevelOnSignal },
-        { runOps },
-      ] = await Promise.all([
+      const [{ readOpsConfig }, { startLogged }, { runOps }] = await Promise.all([
         import('../src/config/programs.ts'),
-        import('../src/config/redact.ts'),
-        import('../src/telemetry/logger.ts'),
-        import('../src/telemetry/redaction.ts'),
-        import('./log-level-signal.ts'),
+        import('./start-logged.ts'),
         import('./ops/run.ts'),
       ]);
       const config = readOpsConfig(env);
-      const secrets = secretSpellings(config);
-      const log = createLogger({
-        level: config.logLevel,
-        service: 'rag-serving-ops',
-        pool: config.pool,
-        worker: config.workerId,
-        secrets,
-      });
-      switchLevelOnSignal(log);
-      for (const warning of config.warnings) log.warn('settings', { warning });
-      process.exitCode = await runOps(config, log, createRedactor({ secrets }));
+      const { log, redactor } = startLogged(config, 'rag-serving-ops');
+      process.exitCode = await runOps(config, log, redactor);
     });
 }

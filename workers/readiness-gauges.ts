@@ -1,7 +1,8 @@
 /** What /ready and /status say of checks and GPU memory, as gauges: read at each scrape, so that all three agree. */
+
+import { checkStates, vramStates } from '../src/lifecycle/health-states.ts';
 import type { Check } from '../src/ops/readiness.ts';
 import type { VramStatus } from '../src/ops/status-schema.ts';
-import { checkStates, vramStates } from '../src/telemetry/metric-spec.ts';
 import type { Metrics } from '../src/telemetry/metrics.ts';
 
 /** `readVram`: null where GPU memory is not watched. */

@@ -3,6 +3,8 @@
  * process: a commit is never cut in half by an impatient second signal, nor an exit code lost to one that comes when all is
  * done and the process is just about to end. So the listeners stay.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 export type StopSignals = {
   /** Aborts at the first signal. */
   readonly stopping: AbortSignal;
@@ -37,4 +39,9 @@ export function listenForStop(): StopSignals {
       if (hurried) listener();
     },
   };
+}
+
+/** Keeps the process alive meanwhile, whatever else is open: a worker without partitions has nothing else to do. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
 }

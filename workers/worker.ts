@@ -24,32 +24,13 @@ export function registerWorkerCommand(program: Command, env: Env): void {
     .description('read chunks from Kafka, embed them, store the vectors, then commit')
     .addHelpText('after', HELP)
     .action(async () => {
-      const [
-        { readWorkerConfig },
-        { secretSpellings },
-        { createLogger },
-        { createRedactor },
-        { switchLevelOnSignal },
-        { runWorker },
-      ] = await Promise.all([
+      const [{ readWorkerConfig }, { startLogged }, { runWorker }] = await Promise.all([
         import('../src/config/programs.ts'),
-        import('../src/config/redact.ts'),
-        import('../src/telemetry/logger.ts'),
-        import('../src/telemetry/redaction.ts'),
-        import('./log-level-signal.ts'),
+        import('./start-logged.ts'),
         import('./worker/run.ts'),
       ]);
       const config = readWorkerConfig(env);
-      const secrets = secretSpellings(config);
-      const log = createLogger({
-        level: config.logLevel,
-        service: 'rag-serving-worker',
-        pool: config.pool,
-        worker: config.workerId,
-        secrets,
-      });
-      switchLevelOnSignal(log);
-      for (const warning of config.warnings) log.warn('settings', { warning });
-      process.exitCode = await runWorker(config, log, createRedactor({ secrets }));
+      const { log, redactor } = startLogged(config, 'rag-serving-worker');
+      process.exitCode = await runWorker(config, log, redactor);
     });
 }

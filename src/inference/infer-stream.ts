@@ -9,12 +9,12 @@ import { type ClientDuplexStream, type Metadata, type ServiceError, status } fro
 import { ServingError } from '../errors.ts';
 import { GRPCInferenceService } from '../kserve/gen/grpc_service_pb.ts';
 import { type InferAnswer, readStreamAnswer, type StreamAnswer } from '../kserve/infer-answer.ts';
+import { onAbort } from '../on-abort.ts';
 import type { Connection } from './endpoint-pool.ts';
 import { fromGrpcError, fromStreamError } from './grpc-errors.ts';
-import { pathOf } from './unary-call.ts';
+import { asTheyAre, pathOf } from './unary-call.ts';
 
 const { name: METHOD } = GRPCInferenceService.method.modelStreamInfer;
-const asTheyAre = (bytes: Buffer) => bytes;
 
 type Waiting = {
   readonly resolve: (answer: InferAnswer) => void;
@@ -23,7 +23,6 @@ type Waiting = {
   readonly stopListening: () => void;
 };
 
-const NOTHING = () => {};
 /** Node cuts a timer's delay to whole milliseconds, so it may come this much before its time. */
 const TIMER_STEP_MS = 1;
 
@@ -69,7 +68,8 @@ export class InferStream {
   /** Ends by its deadline, whatever the server does. Rejects with a ServingError. */
   infer({ id, bytes, deadlineMs, signal }: StreamRequest): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, deadlineMs, stopListening: this.#listen(id, signal) });
+      const stopListening = onAbort(signal, () => this.#giveUp(id, cancelled(signal!)));
+      this.#waiting.set(id, { resolve, reject, deadlineMs, stopListening });
       if (deadlineMs < this.#timerAtMs) this.#wakeAt(deadlineMs);
       this.#stream.write(bytes);
     });
@@ -89,13 +89,6 @@ export class InferStream {
     if (error !== '') waiting.reject(fromStreamError(error, this.#connection.endpoint.name));
     else waiting.resolve(answer);
     this.#cancelIfDone();
-  }
-
-  #listen(id: string, signal: AbortSignal | undefined): () => void {
-    if (signal === undefined) return NOTHING;
-    const onAbort = () => this.#giveUp(id, cancelled(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    return () => signal.removeEventListener('abort', onAbort);
   }
 
   /** One timer for all deadlines: to set and clear one a request costs more than all else here. The stream keeps the process alive, not this. */

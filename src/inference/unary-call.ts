@@ -54,7 +54,8 @@ export type UnaryCall<T> = {
   readonly signal: AbortSignal | undefined;
 };
 
-const asTheyAre = (bytes: Buffer) => bytes;
+/** Messages go through grpc-js as bytes. */
+export const asTheyAre = (bytes: Buffer) => bytes;
 
 export function callOnce<T>(
   { client, endpoint, onCallEnd }: Connection,

@@ -26,7 +26,7 @@ export function encodeInferRequest(request: InferRequest, id: string | undefined
   if (modelVersion) head.stringField(REQUEST.modelVersion, modelVersion);
   if (id) head.stringField(REQUEST.id, id);
   if (parameters !== undefined) {
-    for (const [name, value] of Object.entries(parameters)) writeText(REQUEST.parameters, name, value);
+    for (const [name, value] of Object.entries(parameters)) writeParameter(REQUEST.parameters, name, value);
   }
   let rawSize = 0;
   for (const tensor of inputs) {
@@ -70,25 +70,17 @@ function writeOutput({ name, region }: OutputRequest): void {
 
 function writeRegion(field: number, { region, offset, byteSize }: RegionRange): void {
   const { name, size, start } = REGION_PARAMETERS;
-  writeText(field, name, region);
-  writeWhole(field, size, byteSize);
-  if (offset !== 0) writeWhole(field, start, offset);
+  writeParameter(field, name, region);
+  writeParameter(field, size, byteSize);
+  if (offset !== 0) writeParameter(field, start, offset);
 }
 
-function writeText(field: number, name: string, value: string): void {
+function writeParameter(field: number, name: string, value: string | number): void {
   const entry = head.open(field);
   head.stringField(MAP_ENTRY.key, name);
   const start = head.open(MAP_ENTRY.value);
-  head.stringField(PARAMETER.string, value);
-  head.close(start);
-  head.close(entry);
-}
-
-function writeWhole(field: number, name: string, value: number): void {
-  const entry = head.open(field);
-  head.stringField(MAP_ENTRY.key, name);
-  const start = head.open(MAP_ENTRY.value);
-  head.varintField(PARAMETER.int64, value);
+  if (typeof value === 'string') head.stringField(PARAMETER.string, value);
+  else head.varintField(PARAMETER.int64, value);
   head.close(start);
   head.close(entry);
 }

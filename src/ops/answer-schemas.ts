@@ -1,5 +1,6 @@
 /** What the health routes and refusals answer. The handlers answer by these schemas, and the OpenAPI document is made from them. */
 import { z } from 'zod';
+import { checkStates } from '../lifecycle/health-states.ts';
 import { phases } from '../lifecycle/phase.ts';
 import { field, named } from './schema-registry.ts';
 
@@ -44,8 +45,6 @@ export const livenessSchema = named(
   'Stalled: only another process would get on; this one is about to end by itself.',
 );
 
-export const checkStates = ['pass', 'fail', 'unknown'] as const;
-
 export const checkSchema = named(
   'Check',
   z.strictObject({
@@ -76,5 +75,4 @@ export const readinessSchema = named(
 
 export type OpsErrorBody = z.infer<typeof errorSchema>;
 export type ErrorBodyCode = (typeof errorCodes)[number];
-export type CheckState = (typeof checkStates)[number];
 export type ReadinessBody = z.infer<typeof readinessSchema>;

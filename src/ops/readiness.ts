@@ -4,8 +4,10 @@
  * checks may be unknown is the choice of whoever makes them. Alive is another question and has no decision: the process
  * answers.
  */
+
+import type { CheckState } from '../lifecycle/health-states.ts';
 import type { Phase } from '../lifecycle/phase.ts';
-import type { CheckState, ReadinessBody } from './answer-schemas.ts';
+import type { ReadinessBody } from './answer-schemas.ts';
 
 export type Check = {
   readonly name: string;

@@ -5,8 +5,6 @@
 import helmet from '@fastify/helmet';
 import type { TypedApp } from './app.ts';
 
-export const NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 export async function registerSecurityHeaders(app: TypedApp): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {

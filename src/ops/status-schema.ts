@@ -4,15 +4,16 @@
  */
 import { z } from 'zod';
 import { poolTypes } from '../config/setting.ts';
+import { vramStates } from '../lifecycle/health-states.ts';
 import { phases } from '../lifecycle/phase.ts';
-import type { BreakerStateName } from '../resilience/breaker.ts';
+import { breakerStates } from '../resilience/breaker.ts';
 import { checkSchema, isoTime } from './answer-schemas.ts';
 import { field, named } from './schema-registry.ts';
-import { staticSources, vramStates } from './vram/states.ts';
 
 const count = () => z.int().nonnegative();
 const amount = () => z.number().nonnegative();
-const breakerStates = ['closed', 'half-open', 'open'] as const satisfies readonly BreakerStateName[];
+/** Where the static share comes from: what models say of themselves, or the least that was in use after they were loaded. */
+const staticSources = ['statistics', 'floor'] as const;
 const offset = () => z.string().regex(/^\d+$/);
 
 const modelSchema = z.strictObject({

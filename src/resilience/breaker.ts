@@ -20,7 +20,8 @@ export type BreakerPolicy = {
 
 export const defaultBreakerPolicy: BreakerPolicy = { failuresToOpen: 5, open: { baseMs: 500, maxMs: 5_000 } };
 
-export type BreakerStateName = 'closed' | 'open' | 'half-open';
+export const breakerStates = ['closed', 'half-open', 'open'] as const;
+export type BreakerStateName = (typeof breakerStates)[number];
 
 type State =
   | { readonly kind: 'closed'; failures: number; firstFailureMs: number; readonly last: LastCalls | undefined }

@@ -22,18 +22,6 @@ export type MetricSpec = CounterSpec | GaugeSpec | HistogramSpec;
 
 export const PREFIX = 'rag_serving_';
 
-export const breakerStates = ['closed', 'half-open', 'open'] as const;
-export const phases = ['starting', 'running', 'draining', 'stopped', 'failed'] as const;
-export const checkStates = ['pass', 'fail', 'unknown'] as const;
-export const vramStates = [
-  'not_checked',
-  'ok',
-  'over_utilization',
-  'over_static',
-  'no_gpu_metrics',
-  'invalid_metrics',
-  'unreachable',
-] as const;
 export const grpcCodes = [
   'OK',
   'CANCELLED',

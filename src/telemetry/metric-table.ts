@@ -3,7 +3,9 @@
  * from this table, and rules and dashboards are checked against it. Data only.
  */
 import { errorCodes } from '../errors.ts';
-import { breakerStates, grpcCodes, type MetricSpec, OTHER, phases } from './metric-spec.ts';
+import { phases } from '../lifecycle/phase.ts';
+import { breakerStates } from '../resilience/breaker.ts';
+import { grpcCodes, type MetricSpec, OTHER } from './metric-spec.ts';
 import { readinessMetrics } from './readiness-metric-table.ts';
 
 const results = ['ok', 'failed'] as const;

@@ -3,10 +3,11 @@
  * in one process neither collide nor count for each other.
  */
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { type Phase, phases } from '../lifecycle/phase.ts';
+import { type BreakerStateName, breakerStates } from '../resilience/breaker.ts';
 import { watchEventLoop } from './event-loop.ts';
 import { type Exposition, exposition, withLabel } from './exposition.ts';
 import { createSeries } from './metric-series.ts';
-import { breakerStates, phases } from './metric-spec.ts';
 import { workerMetrics } from './metric-table.ts';
 
 export type MetricsOptions = {
@@ -34,8 +35,8 @@ export function createMetrics({ pool, version = 'unknown', processMetrics = fals
   dropped = () => series.droppedValues.add({});
   series.buildInfo.set({ version, node: process.version }, 1);
 
-  const breakers = new Map<string, (typeof breakerStates)[number]>();
-  const showBreaker = (endpoint: string, current: (typeof breakerStates)[number]): void => {
+  const breakers = new Map<string, BreakerStateName>();
+  const showBreaker = (endpoint: string, current: BreakerStateName): void => {
     for (const state of breakerStates) series.breakerState.set({ endpoint, state }, state === current ? 1 : 0);
   };
 
@@ -55,10 +56,10 @@ export function createMetrics({ pool, version = 'unknown', processMetrics = fals
     ...series,
     /** Runs before each scrape: the place to read gauges that others keep. */
     onScrape: (read: () => void): void => void onScrape.add(read),
-    setPhase: (current: (typeof phases)[number]): void => {
+    setPhase: (current: Phase): void => {
       for (const phase of phases) series.phase.set({ phase }, phase === current ? 1 : 0);
     },
-    setBreaker: (endpoint: string, current: (typeof breakerStates)[number]): void => {
+    setBreaker: (endpoint: string, current: BreakerStateName): void => {
       breakers.set(endpoint, current);
       showBreaker(endpoint, current);
     },

@@ -1,6 +1,7 @@
 /** Every metric of the online module, as metric-table.ts has those of the worker. Data only. */
 import { errorCodes } from '../errors.ts';
-import { breakerStates, grpcCodes, type MetricSpec, OTHER } from './metric-spec.ts';
+import { breakerStates } from '../resilience/breaker.ts';
+import { grpcCodes, type MetricSpec, OTHER } from './metric-spec.ts';
 
 export const onlinePools = ['embed', 'rerank'] as const;
 /** A search is a call of its own, which uses both pools. */

@@ -4,8 +4,9 @@
  * Several clients of one process count in the same series, so the gauges move by steps and are never set to what one client knows.
  */
 import type { Registry } from 'prom-client';
+import type { BreakerStateName } from '../resilience/breaker.ts';
 import { createSeries } from './metric-series.ts';
-import type { breakerStates, GrpcCode } from './metric-spec.ts';
+import type { GrpcCode } from './metric-spec.ts';
 import { onlineMetrics, type onlineOperations, type onlineOutcomes, type onlinePools } from './online-metric-table.ts';
 
 /** A registry of prom-client. */
@@ -26,7 +27,7 @@ export function createOnlineMetrics(registry: MetricsRegistry) {
     },
     degraded: (reason: string): void => series.degradations.add({ reason }),
     inFlight: (pool: Pool, change: number): void => series.underWay.add({ pool }, change),
-    breaker: (pool: Pool, endpoint: string, state: (typeof breakerStates)[number]): void =>
+    breaker: (pool: Pool, endpoint: string, state: BreakerStateName): void =>
       series.breakers.add({ pool, endpoint, state }),
     /** Counts stay: they are of changes that have been. */
     left: (): void => {},

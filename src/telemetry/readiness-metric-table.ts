@@ -1,5 +1,6 @@
 /** What worker and sidecar say of their readiness and of GPU memory: rows of the worker's table. Data only. */
-import { checkStates, type MetricSpec, vramStates } from './metric-spec.ts';
+import { checkStates, vramStates } from '../lifecycle/health-states.ts';
+import type { MetricSpec } from './metric-spec.ts';
 
 export const readinessMetrics = {
   checkState: {

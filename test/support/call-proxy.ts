@@ -12,6 +12,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { relayCall } from './relay-call.ts';
 
 export class CallProxy {
   readonly #server: Http2Server;
@@ -70,20 +71,6 @@ export class CallProxy {
       if (left === 0) return;
       this.#left.set(session, left - 1);
     }
-    const request = upstream.request(headers);
-    request.on('error', () => stream.close());
-    stream.on('close', () => request.close());
-    stream.pipe(request);
-    let trailers: IncomingHttpHeaders = {};
-    request.on('trailers', (last) => {
-      trailers = last;
-    });
-    request.on('response', (answer) => {
-      // An error comes as headers alone.
-      const endStream = answer['grpc-status'] !== undefined;
-      stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-      stream.respond(answer, endStream ? { endStream } : { waitForTrailers: true });
-      if (!endStream) request.pipe(stream);
-    });
+    relayCall(stream, headers, upstream);
   }
 }

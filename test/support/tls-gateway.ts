@@ -6,6 +6,7 @@ import { connect, createSecureServer, type Http2SecureServer, type ServerHttp2Se
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Pair } from './certificates.ts';
+import { relayCall } from './relay-call.ts';
 
 export type TlsGateway = {
   readonly port: number;
@@ -54,21 +55,7 @@ export async function startTlsGateway(options: GatewayOptions): Promise<TlsGatew
         const answer = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': UNAUTHENTICATED };
         return stream.respond(answer, { endStream: true });
       }
-      const request = upstream.request(headers);
-      request.on('error', () => stream.close());
-      stream.on('close', () => request.close());
-      stream.pipe(request);
-      let trailers = {};
-      request.on('trailers', (last) => {
-        trailers = last;
-      });
-      request.on('response', (answer) => {
-        // An error comes as headers alone.
-        const endStream = answer['grpc-status'] !== undefined;
-        stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-        stream.respond(answer, endStream ? { endStream } : { waitForTrailers: true });
-        if (!endStream) request.pipe(stream);
-      });
+      relayCall(stream, headers, upstream);
     });
   });
   server.on('tlsClientError', () => {});

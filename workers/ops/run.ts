@@ -22,7 +22,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { modelServerTls } from '../model-server-tls.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { watchReadiness } from '../readiness-gauges.ts';
-import { listenForStop, type StopSignals } from '../signals.ts';
+import { listenForStop, type StopSignals, untilAborted } from '../signals.ts';
 
 /** One row of any model. */
 const RECEIVE_LIMIT_BYTES = 4 * 1_048_576;
@@ -58,10 +58,10 @@ export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): P
   });
   log.info('ops server listens', { host: config.server.host, port: ops.port });
   // A look at nobody takes its time; whoever wants to stop does not wait for it.
-  await Promise.race([watch.start(), aborted(signals.stopping)]);
+  await Promise.race([watch.start(), untilAborted(signals.stopping)]);
   if (!signals.stopping.aborted) phase.move('running', now());
   const reading = setInterval(readChecks, config.readiness.intervalMs);
-  await aborted(signals.stopping);
+  await untilAborted(signals.stopping);
 
   phase.move('draining', now());
   log.info('stopping', { signal: signals.received() });
@@ -127,9 +127,4 @@ async function linger(watch: ModelServerWatch, signals: StopSignals, lingerMs: n
     hurry = true;
   });
   while (!hurry && systemClock.monotonicMs() < end && (await watch.isLive())) await sleep(LOOK_FOR_TRITON_MS);
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  // A timer that keeps the process alive: nothing else may be open.
-  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
 }

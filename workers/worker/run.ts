@@ -2,7 +2,6 @@
  * The ingest worker from start to end. Nothing is decided here about chunks or offsets: this file opens the parts in
  * order, connects them, waits for a reason to stop, and runs the drain list.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import type { WorkerConfig } from '../../src/config/programs.ts';
 import { asServingError, isServingError, type ServingError } from '../../src/errors.ts';
@@ -23,7 +22,7 @@ import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { watchReadiness } from '../readiness-gauges.ts';
-import { listenForStop } from '../signals.ts';
+import { listenForStop, untilAborted } from '../signals.ts';
 import { consumerFault } from './consumer-check.ts';
 import { openEngine } from './embed-transport.ts';
 import { type Health, type OnBreaker, watchEngine } from './engine-connection.ts';
@@ -271,9 +270,4 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
     await Promise.race([started, untilAborted(signal)]);
     signal.throwIfAborted();
   }
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  // A timer that keeps the process alive whatever else is open: a worker without partitions has nothing else to do.
-  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
 }

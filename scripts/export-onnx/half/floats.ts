@@ -13,11 +13,6 @@ export function floatsOf(tensor: TensorProto): Float32Array {
   return new Float32Array(Uint8Array.from(tensor.rawData).buffer);
 }
 
-export function withFloats(tensor: TensorProto, values: Float32Array): TensorProto {
-  const rawData = new Uint8Array(values.buffer, values.byteOffset, values.byteLength) as Uint8Array<ArrayBuffer>;
-  return create(TensorProtoSchema, { name: tensor.name, dims: tensor.dims, dataType: DataType.FLOAT, rawData });
-}
-
 export function halfTensor(tensor: TensorProto, name: string): TensorProto {
   const rawData = encodeFp16(floatsOf(tensor)) as Uint8Array<ArrayBuffer>;
   return create(TensorProtoSchema, { name, dims: tensor.dims, dataType: DataType.FLOAT16, rawData });

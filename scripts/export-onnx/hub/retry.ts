@@ -4,6 +4,7 @@
  * Attempts are counted from the last byte that arrived: a slow line may break often, as long as it brings the file nearer.
  */
 import { ServingError } from '../../../src/errors.ts';
+import { backoffMs } from '../../../src/resilience/backoff.ts';
 
 export type RetryPolicy = {
   /** Failures in a row after which it is given up. */
@@ -51,7 +52,5 @@ function reason(status: number, errorCode: string | undefined, hasToken: boolean
 export function delayMs(policy: RetryPolicy, failures: number, answer: Answer | undefined, random: number): number {
   const asked = Number(answer?.retryAfter);
   if (Number.isFinite(asked) && asked > 0) return Math.min(asked * 1000, policy.maxDelayMs);
-  const doubled = policy.firstDelayMs * 2 ** (failures - 1);
-  // Between half and all of it, so that many that failed together do not come back together.
-  return Math.min(doubled, policy.maxDelayMs) * (0.5 + random / 2);
+  return backoffMs(failures, { baseMs: policy.firstDelayMs, maxMs: policy.maxDelayMs }, random);
 }

@@ -1,5 +1,5 @@
 /** What one look at a model server means for the checks of readiness, and for the status. Pure. */
-import type { CheckState } from '../answer-schemas.ts';
+import type { CheckState } from '../../lifecycle/health-states.ts';
 import type { ModelStatus, VramStatus } from '../status-schema.ts';
 import type { Look, ModelLook, Verdict } from './probe.ts';
 

@@ -6,10 +6,10 @@
  * which is neither full nor free: without a GPU, or with MIG, Triton shows none, and a pool must work there. Only after
  * "full" does unknown count as full still, for a few readings: nobody has seen the memory come back.
  */
+import type { VramState } from '../../lifecycle/health-states.ts';
 import type { VramStatus } from '../status-schema.ts';
 import { FloorWindow } from './floor.ts';
 import type { GpuReading, VramReading } from './reading.ts';
-import type { VramState } from './states.ts';
 
 export type VramLimits = {
   readonly capacityBytes: number;

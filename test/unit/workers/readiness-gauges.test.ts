@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { vramStates } from '../../../src/lifecycle/health-states.ts';
 import type { Check } from '../../../src/ops/readiness.ts';
 import type { VramStatus } from '../../../src/ops/status-schema.ts';
-import { vramStates } from '../../../src/ops/vram/states.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { watchReadiness } from '../../../workers/readiness-gauges.ts';
 import { parseExposition } from '../../support/exposition.ts';

@@ -1,4 +1,7 @@
-/** The states of the VRAM guard. What each means for readiness is decided in guard.ts. */
+/** How a check of readiness and the VRAM guard may stand. What each means for readiness is decided in src/ops. */
+export const checkStates = ['pass', 'fail', 'unknown'] as const;
+export type CheckState = (typeof checkStates)[number];
+
 export const vramStates = [
   /** No reading has come yet. */
   'not_checked',
@@ -13,7 +16,3 @@ export const vramStates = [
   'unreachable',
 ] as const;
 export type VramState = (typeof vramStates)[number];
-
-export const staticSources = ['statistics', 'floor'] as const;
-/** Where the static share comes from: what models say of themselves, or the least that was in use after they were loaded. */
-export type StaticSource = (typeof staticSources)[number];
