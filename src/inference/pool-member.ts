@@ -62,10 +62,6 @@ export class PoolMember implements Contender {
     this.#connections = Array.from({ length: options.connections }, () => this.#open());
   }
 
-  get connections(): readonly Connection[] {
-    return this.#connections;
-  }
-
   /** Connects without waiting for a call. */
   connect(): void {
     for (const connection of this.#connections) void connection.state;

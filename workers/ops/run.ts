@@ -10,7 +10,8 @@ import type { InferenceClient } from '../../src/inference/client.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
 import { logPoolEvent } from '../../src/inference/pool-log.ts';
 import { PhaseTracker } from '../../src/lifecycle/phase.ts';
-import { type Check, CheckBoard, decideReadiness } from '../../src/ops/readiness.ts';
+import { programStatus } from '../../src/ops/program-status.ts';
+import { type Check, CheckBoard } from '../../src/ops/readiness.ts';
 import { startOpsServer } from '../../src/ops/server.ts';
 import type { StatusSnapshot } from '../../src/ops/status-schema.ts';
 import { packageVersion } from '../../src/package-version.ts';
@@ -101,18 +102,9 @@ function statusOf(
   watch: ModelServerWatch,
   { phase, checks, startedMs }: { phase: PhaseTracker; checks: readonly Check[]; startedMs: number },
 ): StatusSnapshot {
-  const { body } = decideReadiness({ phase: phase.current, checks });
+  const now = { nowMs: systemClock.wallMs(), uptimeMs: systemClock.monotonicMs() - startedMs };
   return {
-    at: new Date(systemClock.wallMs()).toISOString(),
-    program: 'ops',
-    pool,
-    worker: workerId,
-    version: packageVersion(),
-    uptimeSeconds: (systemClock.monotonicMs() - startedMs) / 1_000,
-    phase: body.phase,
-    phaseSince: new Date(phase.sinceMs).toISOString(),
-    ready: body.status === 'ready',
-    checks: body.checks,
+    ...programStatus({ program: 'ops', pool, worker: workerId, version: packageVersion() }, phase, checks, now),
     modelServer: { target: inference.tritonGrpcUrl.join(','), models: watch.models, breakers: [] },
     vram: watch.vram,
     ingest: null,

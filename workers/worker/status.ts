@@ -10,7 +10,8 @@ import type { VectorContract } from '../../src/kserve/contract.ts';
 import type { PhaseTracker } from '../../src/lifecycle/phase.ts';
 import { BreakerBoard } from '../../src/ops/breaker-board.ts';
 import { IngestTally } from '../../src/ops/ingest-tally.ts';
-import { type Check, decideReadiness } from '../../src/ops/readiness.ts';
+import { programStatus } from '../../src/ops/program-status.ts';
+import type { Check } from '../../src/ops/readiness.ts';
 import {
   historyStepSeconds,
   type IngestStatus,
@@ -107,21 +108,14 @@ export class WorkerStatus {
 
   snapshot(): StatusSnapshot {
     const { pool, workerId, inference } = this.#config;
-    const { body } = decideReadiness({ phase: this.#phase.current, checks: this.#readChecks() });
+    const program = { program: 'worker', pool, worker: workerId, version: this.#version } as const;
+    const now = { nowMs: systemClock.wallMs(), uptimeMs: systemClock.monotonicMs() - this.#startedMs };
+    const status = programStatus(program, this.#phase, this.#readChecks(), now);
     return {
-      at: iso(systemClock.wallMs()),
-      program: 'worker',
-      pool,
-      worker: workerId,
-      version: this.#version,
-      uptimeSeconds: (systemClock.monotonicMs() - this.#startedMs) / 1_000,
-      phase: body.phase,
-      phaseSince: iso(this.#phase.sinceMs),
-      ready: body.status === 'ready',
-      checks: body.checks,
+      ...status,
       modelServer: {
         target: inference.endpoints.join(','),
-        models: [this.#model(body.checks)],
+        models: [this.#model(status.checks)],
         breakers: this.#breakers.read(),
       },
       vram: this.#triton.vram,
