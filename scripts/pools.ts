@@ -1,0 +1,68 @@
+/**
+ * The three pools: what their models are called, and how many rows of how many tokens a request may have. Engines are built for
+ * these shapes and repositories are configured for them; both read them here, so that they cannot differ.
+ */
+export type ProfileName = 'online_embed' | 'online_rerank' | 'batch_ingestion';
+
+export type Pool = {
+  readonly profile: ProfileName;
+  /** Folder of the pool's repository below model-repos/. */
+  readonly repository: 'online_embedding' | 'online_reranker' | 'batch_ingestion';
+  readonly modelType: 'embedding' | 'reranker';
+  /** What clients call. */
+  readonly ensemble: string;
+  readonly tokenizer: string;
+  readonly encoder: string;
+  /** Rows of a request, and of an execution. */
+  readonly maxBatch: number;
+  /** Tokens of a row, special tokens included. */
+  readonly maxTokens: number;
+  /** How long the encoder waits for more rows. */
+  readonly queueDelayMicroseconds: number;
+  /** Batch sizes that the encoder sends off without waiting. */
+  readonly preferredBatchSizes: readonly number[];
+  /** The shape that TensorRT chooses its kernels for: what such a pool sees most. */
+  readonly usual: { readonly batch: number; readonly tokens: number };
+};
+
+export const pools: Readonly<Record<ProfileName, Pool>> = {
+  online_embed: {
+    profile: 'online_embed',
+    repository: 'online_embedding',
+    modelType: 'embedding',
+    ensemble: 'online_embedder_ensemble',
+    tokenizer: 'text_tokenizer',
+    encoder: 'dense_embedder_trt',
+    maxBatch: 32,
+    maxTokens: 512,
+    queueDelayMicroseconds: 2_000,
+    preferredBatchSizes: [8, 16, 32],
+    usual: { batch: 8, tokens: 64 },
+  },
+  online_rerank: {
+    profile: 'online_rerank',
+    repository: 'online_reranker',
+    modelType: 'reranker',
+    ensemble: 'online_reranker_ensemble',
+    tokenizer: 'pair_tokenizer',
+    encoder: 'cross_encoder_trt',
+    maxBatch: 32,
+    maxTokens: 2_048,
+    queueDelayMicroseconds: 4_000,
+    preferredBatchSizes: [16, 32],
+    usual: { batch: 32, tokens: 256 },
+  },
+  batch_ingestion: {
+    profile: 'batch_ingestion',
+    repository: 'batch_ingestion',
+    modelType: 'embedding',
+    ensemble: 'batch_embedder_ensemble',
+    tokenizer: 'text_tokenizer',
+    encoder: 'batch_embedder_trt',
+    maxBatch: 256,
+    maxTokens: 512,
+    queueDelayMicroseconds: 50_000,
+    preferredBatchSizes: [128, 256],
+    usual: { batch: 256, tokens: 256 },
+  },
+};
