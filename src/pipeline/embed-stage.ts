@@ -6,6 +6,7 @@
 import { isServingError, ServingError } from '../errors.ts';
 import { CallSize } from '../resilience/call-size.ts';
 import type { Span } from '../telemetry/tracing.ts';
+import { isOddAnswer } from './failure-policy.ts';
 import type { Hold } from './holds.ts';
 import { type Perseverance, persevere, type Surroundings } from './persevere.ts';
 import { type EngineProbe, engineFault } from './soundness.ts';
@@ -172,10 +173,20 @@ export class EmbedStage {
     results: EmbedResults,
     signal: AbortSignal,
   ): Promise<void> {
-    const isSound = (await engineFault(this.#options, signal)) === undefined;
+    const isSound = await this.#isSound(signal);
     if (isSound && suspicious) return results.onRefused(traveller, error, attempts);
     if (!isSound) await this.#untilSound(error, 'engine', signal);
     return this.#run([traveller], isSound, results, signal);
+  }
+
+  async #isSound(signal: AbortSignal): Promise<boolean> {
+    try {
+      return (await engineFault(this.#options, signal)) === undefined;
+    } catch (error) {
+      // Whoever waits until it is sound asks again, and stops if it stays so.
+      if (isServingError(error) && isOddAnswer(error)) return false;
+      throw error;
+    }
   }
 
   /** Twice in a row, or an engine that answers one call between two failures would make any text look guilty. */

@@ -16,6 +16,8 @@ export type FailurePolicy = {
   readonly attemptsBeforeDoubt: number;
   /** How often the same rows must have failed beside a sound other side until they are blamed. */
   readonly strikes: number;
+  /** Answers in a row that no protocol allows, of a server that has all the same kept its contract before. */
+  readonly oddAnswersToStop: number;
 };
 
 export const defaultFailurePolicy: FailurePolicy = {
@@ -23,6 +25,7 @@ export const defaultFailurePolicy: FailurePolicy = {
   backpressureBackoff: { baseMs: 50, maxMs: 2_000 },
   attemptsBeforeDoubt: 3,
   strikes: 2,
+  oddAnswersToStop: 4,
 };
 
 export type Decision =
@@ -45,9 +48,11 @@ export type Attempt = {
   readonly rows: number;
   /** The rows are part of others that failed beside a sound other side. */
   readonly suspicious: boolean;
+  /** How many of the last attempts in a row, this one included, ended in an odd answer. */
+  readonly oddAnswers: number;
 };
 
-type Verdict = 'wait' | 'slow-down' | 'split' | 'shrink' | 'doubt' | 'stop';
+type Verdict = 'wait' | 'slow-down' | 'split' | 'shrink' | 'doubt' | 'insist' | 'stop';
 
 const BY_CLASS = {
   backpressure: 'slow-down',
@@ -64,7 +69,15 @@ const BY_CODE: Partial<Record<ErrorCode, Verdict>> = {
   INFERENCE_UNAVAILABLE: 'doubt',
   // A cancelled call that our own signal did not cancel: the server went away in the middle of it.
   INFERENCE_CANCELLED: 'doubt',
+  // A server that goes down confuses the answers of its calls: a process that was frozen gives one to whoever asks next.
+  INFERENCE_RESPONSE_INVALID: 'insist',
+  SHM_INVALID: 'insist',
 };
+
+/** It does not fit what was asked. Once, that says little; every time, the model is another one than it was. */
+export function isOddAnswer({ code }: ServingError): boolean {
+  return BY_CODE[code] === 'insist';
+}
 
 /** @param random in [0, 1) */
 export function decide(error: ServingError, attempt: Attempt, policy: FailurePolicy, random: number): Decision {
@@ -88,6 +101,8 @@ export function decide(error: ServingError, attempt: Attempt, policy: FailurePol
       return attempt.rows > 1 ? { kind: 'smaller' } : doubt();
     case 'doubt':
       return doubt();
+    case 'insist':
+      return attempt.oddAnswers < policy.oddAnswersToStop ? again(policy.outageBackoff) : { kind: 'stop' };
     case 'stop':
       return { kind: 'stop' };
   }

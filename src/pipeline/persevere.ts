@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { asServingError, type ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
-import { type Decision, decide, type FailurePolicy } from './failure-policy.ts';
+import { type Decision, decide, type FailurePolicy, isOddAnswer } from './failure-policy.ts';
 import type { Hold, HoldReason, Holds } from './holds.ts';
 import type { PipelineObserver, PipelineStage } from './observer.ts';
 
@@ -41,6 +41,7 @@ export async function persevere<T>(
   signal: AbortSignal,
 ): Promise<Perseverance<T>> {
   const holding = typeof hold === 'string' ? holds.hold(hold) : hold;
+  let oddAnswers = 0;
   try {
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted();
@@ -55,7 +56,8 @@ export async function persevere<T>(
         signal.throwIfAborted();
         const error = asServingError(thrown);
         observer.attempted(stage, seconds(), error);
-        const decision = decide(error, { number: attempt, rows, suspicious }, policy, Math.random());
+        oddAnswers = isOddAnswer(error) ? oddAnswers + 1 : 0;
+        const decision = decide(error, { number: attempt, rows, suspicious, oddAnswers }, policy, Math.random());
         if (decision.kind !== 'retry') return { kind: decision.kind, error, attempts: attempt };
         // The first few at warning level, then every tenth: an outage of an hour must not flood the log.
         const write = attempt <= FIRST_WARNINGS || attempt % 10 === 0 ? log.warn : log.debug;

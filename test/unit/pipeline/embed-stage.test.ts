@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ServingError } from '../../../src/errors.ts';
+import { ServingError } from '../../../src/errors.ts';
 import { encodeFp16 } from '../../../src/kserve/fp16.ts';
 import { EmbedStage } from '../../../src/pipeline/embed-stage.ts';
 import {
@@ -178,6 +178,25 @@ describe('EmbedStage', () => {
     );
     expect(vectors.size).toBe(2);
     expect(refused).toEqual([]);
+  });
+
+  it('answers of other calls, from a server that goes down, cost those calls and no more', async () => {
+    const odd = () => new ServingError('SHM_INVALID', 'the output does not fit into its range');
+    const { vectors, refused } = await embed(['1', '2'], (_, call) => {
+      if (call % 3 !== 0 && call < 9) throw odd();
+    });
+    expect(vectors.size).toBe(2);
+    expect(refused).toEqual([]);
+  });
+
+  it('an odd answer about the known good text does not stop the worker either', async () => {
+    let probes = 0;
+    const { refused } = await embed(['BAD'], ([text]) => {
+      if (text === 'BAD') throw failed();
+      if (++probes === 1) throw new ServingError('INFERENCE_RESPONSE_INVALID', 'rows of another call');
+    });
+    expect(probes).toBeGreaterThan(1);
+    expect(refused).toEqual([{ text: 'BAD', code: 'INFERENCE_FAILED', attempts: 1 }]);
   });
 
   it('a wrong number of bytes stops the worker instead of shifting vectors', async () => {

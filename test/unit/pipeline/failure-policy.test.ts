@@ -3,7 +3,7 @@ import { type ErrorCode, errorCodes, ServingError } from '../../../src/errors.ts
 import { decide, defaultFailurePolicy } from '../../../src/pipeline/failure-policy.ts';
 
 const kindOf = (code: ErrorCode, number: number, rows: number, suspicious = false) =>
-  decide(new ServingError(code, 'x'), { number, rows, suspicious }, defaultFailurePolicy, 0).kind;
+  decide(new ServingError(code, 'x'), { number, rows, suspicious, oddAnswers: number }, defaultFailurePolicy, 0).kind;
 
 /** Code → decisions at: attempt 1 of 256 rows, attempt 1,000 of 256, attempt 1 of one row, attempt 1,000 of one, two suspicious rows. */
 const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string, string, string]>>> = {
@@ -34,6 +34,8 @@ const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string
   CHUNK_INVALID: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
   CHUNK_BLANK: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
   CHUNK_TOO_LARGE: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
+  INFERENCE_RESPONSE_INVALID: ['retry', 'stop', 'retry', 'stop', 'retry'],
+  SHM_INVALID: ['retry', 'stop', 'retry', 'stop', 'retry'],
   SINK_ROW_REFUSED: ['isolate', 'isolate', 'suspect', 'suspect', 'isolate'],
 };
 
@@ -53,14 +55,14 @@ describe('decide', () => {
   }
 
   it('whoever stops is of class fatal or caller: neither an outage nor a chunk ends the worker', () => {
-    const stopping = errorCodes.filter((code) => kindOf(code, 1, 256) === 'stop');
+    const stopping = errorCodes.filter((code) => kindOf(code, 1_000, 256) === 'stop');
     const classes = new Set(stopping.map((code) => new ServingError(code, 'x').failureClass));
     expect([...classes].sort()).toEqual(['caller', 'fatal']);
   });
 
   it('waits longer each time, up to the cap', () => {
     const delays = [1, 2, 3, 50].map((number) => {
-      const attempt = { number, rows: 1, suspicious: false };
+      const attempt = { number, rows: 1, suspicious: false, oddAnswers: 0 };
       const decision = decide(new ServingError('SINK_UNAVAILABLE', 'x'), attempt, defaultFailurePolicy, 1);
       return decision.kind === 'retry' ? decision.delayMs : -1;
     });
@@ -69,7 +71,7 @@ describe('decide', () => {
 
   it('waits at least for as long as an open breaker says', () => {
     const open = new ServingError('BREAKER_OPEN', 'x', { details: { retryInMs: 3_000 } });
-    const decision = decide(open, { number: 1, rows: 1, suspicious: false }, defaultFailurePolicy, 0);
+    const decision = decide(open, { number: 1, rows: 1, suspicious: false, oddAnswers: 0 }, defaultFailurePolicy, 0);
     expect(decision).toEqual({ kind: 'retry', delayMs: 3_000 });
   });
 });
