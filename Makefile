@@ -112,6 +112,11 @@ export-tokenizer: dist/.built
 export-onnx: dist/.built
 	@exec node dist/scripts/export-onnx/main.js $(ARGS)
 
+## build-trt-engine: a TensorRT engine of an exported model, through trtexec (ARGS="--help")
+.PHONY: build-trt-engine
+build-trt-engine: dist/.built
+	@exec node dist/scripts/build-trt-engine/main.js $(ARGS)
+
 ## clean: remove what was built and the demo's data (the download cache stays)
 .PHONY: clean
 clean:

@@ -12,6 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import { create } from '@bufbuild/protobuf';
 import { type ModelProto, StringStringEntryProtoSchema } from '../onnx/gen/onnx_pb.ts';
 import { LARGEST_FILE_BYTES, readWholeModel, writeWholeModel } from './external-data.ts';
+import { embeddingTables } from './graph/embedding-tables.ts';
 import { matchInputs, renameInputs } from './graph/inputs.ts';
 import { liftIrVersion, opsetOf } from './graph/opset.ts';
 import { hiddenStates, logits } from './graph/outputs.ts';
@@ -110,9 +111,10 @@ async function prepare(model: ModelProto, request: ExportRequest, source: string
   graph.output = graph.output.filter(({ name }) => name === output.name);
   prune(graph);
   renameInputs(graph, inputs);
+  const { positions } = embeddingTables(graph, types);
   const half = request.head.fp16 ? await convertToHalf(model, opset) : undefined;
   const { head, warnings } = appendHead(model, request, { config, output, opset });
-  const properties = await describe(request, { head, width: output.width, opset, source });
+  const properties = await describe(request, { head, width: output.width, opset, source, positions });
   for (const [key, value] of Object.entries(properties)) {
     model.metadataProps.push(create(StringStringEntryProtoSchema, { key: `rag_serving.${key}`, value }));
   }
@@ -147,7 +149,13 @@ async function describe(
     width,
     opset,
     source,
-  }: { readonly head: Head; readonly width: number; readonly opset: number; readonly source: string },
+    positions,
+  }: Pick<Known, 'opset'> & {
+    readonly head: Head;
+    readonly width: number;
+    readonly source: string;
+    readonly positions: number | undefined;
+  },
 ): Promise<Record<string, string>> {
   const sources = {
     model: request.model,
@@ -156,6 +164,7 @@ async function describe(
     source_sha256: await sha256Of(source),
     tokenizer_sha256: await sha256Of(join(request.folder, 'tokenizer.json')),
     opset: String(opset),
+    ...(positions !== undefined && { positions: String(positions) }),
     compute: request.head.fp16 ? 'fp16' : 'as the source',
   };
   if (head.kind === 'score') {

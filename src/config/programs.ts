@@ -145,6 +145,14 @@ export function readEngineConfig(env: Env, machine: Machine = thisMachine()): En
   });
 }
 
+export type EngineBuildConfig = Warnings & { readonly platform: PlatformConfig };
+
+/** The build of a TensorRT engine reads how much GPU memory models may hold. */
+export function readEngineBuildConfig(env: Env, machine: Machine = thisMachine()): EngineBuildConfig {
+  const read = openReader(env, machine, 'online_embedding');
+  return finish(read, { platform: readPlatform(read) });
+}
+
 /** What a search imports: the endpoints of both online pools and how they are called. */
 export function readOnlineConfig(env: Env, machine: Machine = thisMachine()): OnlineConfig & Warnings {
   const read = openReader(env, machine, 'online_embedding');

@@ -25,6 +25,10 @@ export type TinyOptions = {
   /** Names of the inputs, where they are not the usual ones. */
   readonly names?: { readonly input_ids: string; readonly attention_mask: string };
   readonly inputType?: typeof DataType.INT64 | typeof DataType.INT32;
+  /** Rows of a table of positions; none when undefined. */
+  readonly positions?: number;
+  /** An input token_type_ids with its table. */
+  readonly tokenTypes?: true;
 };
 
 export function tinyEncoder(options: TinyOptions = {}): ModelProto {
@@ -42,8 +46,21 @@ export function tinyEncoder(options: TinyOptions = {}): ModelProto {
   };
   const scalar = (name: string, value: number) => builder.constant(float32Tensor(name, [value], []));
 
-  builder.node('Gather', [weight('words', VOCABULARY.length, TINY_DIMS), ids], ['embedded']);
-  layerNorm(builder, opset, 'embedded', 'first', 1, scalar);
+  let embedded = builder.node('Gather', [weight('words', VOCABULARY.length, TINY_DIMS), ids], ['embedded']);
+  if (options.positions !== undefined) {
+    const whole = (name: string, value: number) => builder.constant(int64Tensor(`positions/${name}`, [value], []));
+    builder.node('Shape', [ids], ['positions/sizes']);
+    builder.node('Gather', ['positions/sizes', whole('one', 1)], ['positions/length']);
+    builder.node('Range', [whole('from', 0), 'positions/length', whole('step', 1)], ['positions/index']);
+    builder.node('Gather', [weight('places', options.positions, TINY_DIMS), 'positions/index'], ['positions/rows']);
+    embedded = builder.node('Add', [embedded, 'positions/rows'], ['embedded/placed']);
+  }
+  if (options.tokenTypes === true) {
+    builder.input('token_type_ids', inputType, ['batch', 'sequence']);
+    builder.node('Gather', [weight('kinds', 2, TINY_DIMS), 'token_type_ids'], ['kinds/rows']);
+    embedded = builder.node('Add', [embedded, 'kinds/rows'], ['embedded/typed']);
+  }
+  layerNorm(builder, opset, embedded, 'first', 1, scalar);
   builder.node('Cast', [attended], ['mask/float'], { attributes: { to: attribute.int(DataType.FLOAT) } });
   builder.node('Sub', [scalar('one', 1), 'mask/float'], ['mask/absent']);
   builder.node('Mul', ['mask/absent', scalar('mask/minus', mask)], ['mask/row']);
