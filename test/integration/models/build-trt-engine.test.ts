@@ -3,6 +3,7 @@
  * is left when a build works, fails, is killed or is interrupted.
  */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -76,16 +77,28 @@ for (const [form, program] of Object.entries({ 'build-trt-engine': COMPILED, 'bu
       ['no-engine', /ended with 0 and left no engine/],
       ['unheard-of', /ended with 1; the last it printed:[\s\S]*nobody has seen this before/],
     ];
-    it('a failure says what to do, and leaves what was there before', async () => {
-      expect(await build({})).toMatchObject({ code: 0 });
-      const before = await read();
-      for (const [mode, says] of failures) {
+    for (const [mode, says] of failures) {
+      it(`${mode}: says what to do, and leaves the engine of before as it was`, async () => {
+        await mkdir(models, { recursive: true });
+        for (const name of BUILT) await writeFile(join(models, name), `${name} of before`);
         const { code, stderr } = await build({ FAKE_TRTEXEC_MODE: mode });
-        expect({ mode, code }).toEqual({ mode, code: 1 });
+        expect(code).toBe(1);
         expect(stderr).toMatch(says);
         expect(await left()).toEqual(BUILT);
-        expect(await read()).toEqual(before);
-      }
+        for (const name of BUILT) expect(await readFile(join(models, name), 'utf8')).toBe(`${name} of before`);
+      });
+    }
+
+    it('a second build takes the place of the first', async () => {
+      expect(await build({})).toMatchObject({ code: 0 });
+      const { command } = await read();
+      expect(await start(program, [...args(), '--max-batch', '4'], cleanEnv()).ended).toMatchObject({ code: 0 });
+      expect(await left()).toEqual(BUILT);
+      const { engine, shapes } = await read();
+      expect(shapes.max).toEqual({ batch: 4, tokens: 512 });
+      const written = await readFile(join(models, 'model.plan'));
+      expect(engine.sha256).toBe(createHash('sha256').update(written).digest('hex'));
+      expect(written.toString()).not.toContain(command.find((word) => word.startsWith('--maxShapes'))!);
     });
 
     it('a build of the same engine that still runs, or may run on another machine, is not disturbed', async () => {
@@ -106,7 +119,7 @@ for (const [form, program] of Object.entries({ 'build-trt-engine': COMPILED, 'bu
     });
 
     for (const [mode, signal] of [
-      ['hang', 'SIGTERM'],
+      ['hang', 'SIGINT'],
       ['deaf', 'SIGTERM'],
     ] as const) {
       it(`${signal} while trtexec is ${mode}: exit code 130, nothing is left, trtexec has ended`, async () => {
@@ -145,38 +158,42 @@ for (const [form, program] of Object.entries({ 'build-trt-engine': COMPILED, 'bu
       expect(await left()).toEqual([]);
     });
 
-    it('wrong usage is exit code 2, and --help tells the options', async () => {
-      const wrong: readonly (readonly [
-        args: readonly string[],
-        env: Readonly<Record<string, string>>,
-        says: string,
-      ])[] = [
-        [['--profile', 'online'], {}, 'online_embed'],
-        [[...bare(), '--max-tokens', '0'], {}, '--max-tokens'],
-        [[...bare(), '--optimization-level=6'], {}, '--optimization-level'],
-        [[...bare(), '--precision', 'int8'], {}, 'fp16'],
-        [[...bare(), '--fast'], {}, '--fast'],
-        [[...bare(), '--output-engine-path', embedder], {}, 'is the model itself'],
-        [[...bare(), '--output-engine-path', workshop.folder], {}, 'is a folder'],
-        [[...bare(), '--trtexec', embedder], {}, 'is no program'],
-        [bare(), { RAG_SERVING_MAX_STATIC_VRAM_BYTES: '20G' }, 'RAG_SERVING_MAX_STATIC_VRAM_BYTES'],
-        [bare(), { RAG_SERVING_MAX_STATIC_VRAM_BYTES: '300000000' }, 'less than 256 MiB of workspace'],
-        [bare(), { RAG_SERVING_VRAM_CAPACITY_BYTES: '1073741824' }, 'RAG_SERVING_VRAM_CAPACITY_BYTES'],
-      ];
-      for (const [given, env, says] of wrong) {
-        const { code, stderr } = await start(program, [...given, '--dry-run'], cleanEnv(env)).ended;
-        expect({ given, code }).toEqual({ given, code: 2 });
-        expect(stderr).toContain(says);
-      }
-      const help = await start(program, ['--help'], cleanEnv()).ended;
-      expect(help.code).toBe(0);
+    const wrong: readonly Wrong[] = [
+      { says: 'online_embed', with: () => ['--profile', 'online'] },
+      { says: '--max-tokens', with: () => [...bare(), '--max-tokens', '0'] },
+      { says: '--optimization-level', with: () => [...bare(), '--optimization-level=6'] },
+      { says: 'fp16', with: () => [...bare(), '--precision', 'int8'] },
+      { says: '--fast', with: () => [...bare(), '--fast'] },
+      { says: 'is the model itself', with: () => [...bare(), '--output-engine-path', embedder] },
+      { says: 'is a folder', with: () => [...bare(), '--output-engine-path', workshop.folder] },
+      { says: 'is no program', with: () => [...bare(), '--trtexec', embedder] },
+      { says: 'MAX_STATIC_VRAM_BYTES', with: bare, env: { RAG_SERVING_MAX_STATIC_VRAM_BYTES: '20G' } },
+      { says: 'less than 256 MiB', with: bare, env: { RAG_SERVING_MAX_STATIC_VRAM_BYTES: '300000000' } },
+      { says: 'VRAM_CAPACITY_BYTES', with: bare, env: { RAG_SERVING_VRAM_CAPACITY_BYTES: '1073741824' } },
+    ];
+    for (const { says, with: given, env } of wrong) {
+      it(`wrong usage is exit code 2: ${says}`, async () => {
+        const { code, stderr } = await start(program, [...given(), '--dry-run'], cleanEnv(env)).ended;
+        expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(says) });
+        expect(await left()).toEqual([]);
+      });
+    }
+
+    it('--help tells the options', async () => {
+      const { code, stdout } = await start(program, ['--help'], cleanEnv()).ended;
+      expect(code).toBe(0);
       for (const option of ['--profile', '--max-tokens', '--workspace', '--timing-cache', '--dry-run', 'Exit codes']) {
-        expect(help.stdout).toContain(option);
+        expect(stdout).toContain(option);
       }
-      expect(await left()).toEqual([]);
     });
   });
 }
+
+type Wrong = {
+  readonly says: string;
+  readonly with: () => readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
 
 async function claimedBy(owner: string): Promise<void> {
   await mkdir(join(models, '.model.plan.building'), { recursive: true });
