@@ -60,6 +60,7 @@ const CATALOGUE = {
   KAFKA_TOPIC_UNKNOWN: 'fatal',
   KAFKA_GROUP_MISUSED: 'fatal',
   KAFKA_OFFSETS_GONE: 'fatal',
+  KAFKA_TRANSACTION_FENCED: 'fatal',
 
   BREAKER_OPEN: 'outage',
   OVERLOADED: 'backpressure',

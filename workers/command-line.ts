@@ -32,6 +32,16 @@ export const commands: readonly CommandEntry[] = [
     summary: 'send NDJSON chunks, or folders of .md and .txt cut into chunks, to the topic',
     load: async () => (await import('./produce.ts')).registerProduceCommand,
   },
+  {
+    name: 'dlq',
+    summary: 'dead letters: list, show, count, replay and purge them',
+    load: async () => (await import('./dlq.ts')).registerDlqCommand,
+  },
+  {
+    name: 'retries',
+    summary: 'chunks that wait for another attempt: list them, run them now, drop them',
+    load: async () => (await import('./retries.ts')).registerRetriesCommand,
+  },
 ];
 
 export type CommandLine = {

@@ -128,6 +128,33 @@ export function readProduceConfig(
   return finish(read, { ...identity, kafka: readKafka(read, options) });
 }
 
+export type DlqConfig = ProduceConfig & { readonly deadLetterTopic: string };
+
+/** `dlq` looks at what the worker of the same settings has dead-lettered. */
+export function readDlqConfig(env: Env, machine: Machine = thisMachine()): DlqConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  const kafka = readKafka(read);
+  const { deadLetterTopic } = readPipeline(read, { kafka, shm: readShm(read) });
+  return finish(read, { ...identity, kafka, deadLetterTopic });
+}
+
+export type RetriesConfig = ProduceConfig & { readonly sink: SinkConfig; readonly retry: RetryConfig };
+
+/** `retries` looks at the queue of the worker of the same settings, whose name comes from group, topic and store. */
+export function readRetriesConfig(env: Env, machine: Machine = thisMachine()): RetriesConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  const kafka = readKafka(read, { brokersElsewhere: true });
+  const [sink, retry] = [readSink(read), readRetry(read)];
+  read.rule(
+    retry.durable !== undefined,
+    [retrySettings.redisUrl],
+    'is unset, and so is RAG_SERVING_REDIS_URL: a worker of these settings has no retry queue',
+  );
+  return finish(read, { ...identity, kafka, sink, retry });
+}
+
 export type EngineConfig = Warnings &
   IdentityConfig & {
     /** Folder for fetched models; created on first use. */

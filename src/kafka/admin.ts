@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
+import { ServingError } from '../errors.ts';
 import type { LogBounds } from '../offsets/offset-reset.ts';
 import type { BrokerOffset } from '../offsets/opening.ts';
 import { settledWithin } from './bounded.ts';
@@ -97,6 +98,31 @@ export class KafkaAdmin {
   async logBounds(topic: string, partition: number): Promise<LogBounds | undefined> {
     const found = (await this.#ends(topic)).find((one) => one.partition === partition);
     return found && { low: BigInt(found.low), end: BigInt(found.high) };
+  }
+
+  /** Where the log of each partition begins and ends, by partition; KAFKA_TOPIC_UNKNOWN for a topic that is not there. */
+  async topicBounds(topic: string): Promise<ReadonlyMap<number, LogBounds>> {
+    // Asked first: asked for its ends, kafkajs looks for a topic that is not there for as long as it looks for a leader.
+    if (!(await this.topicExists(topic))) {
+      throw new ServingError('KAFKA_TOPIC_UNKNOWN', `topic ${topic} does not exist, or may not be seen by this user`);
+    }
+    const ends = (await this.#ends(topic)).sort((a, b) => a.partition - b.partition);
+    return new Map(ends.map(({ partition, low, high }) => [partition, { low: BigInt(low), end: BigInt(high) }]));
+  }
+
+  /** Deletes, in each partition given, all records before the offset. */
+  deleteRecords(topic: string, before: ReadonlyMap<number, bigint>): Promise<void> {
+    const doing = `delete records of topic ${topic}`;
+    return this.#ask(doing, async (admin) => {
+      const partitions = Array.from(before, ([partition, offset]) => ({ partition, offset: String(offset) }));
+      try {
+        await admin.deleteTopicRecords({ topic, partitions });
+      } catch (error) {
+        // kafkajs keeps the answers of the partitions beside the chain of causes.
+        const failed: unknown = (error as { partitions?: readonly { error?: unknown }[] }).partitions?.[0]?.error;
+        throw failed ?? error;
+      }
+    });
   }
 
   async lag(groupId: string, topic: string): Promise<readonly PartitionLag[]> {

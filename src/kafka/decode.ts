@@ -25,6 +25,7 @@ import {
   MAX_ID_BYTES,
 } from './chunk-schema.ts';
 import { headerText } from './headers.ts';
+import { revisionSource } from './replay-headers.ts';
 import { limitText, type OversizedText } from './text-limit.ts';
 
 export const SCOPE_HEADER = 'rag-scope';
@@ -102,7 +103,7 @@ function chunk(
     tenantId: fields.tenant_id ?? shared?.tenant_id,
     version: fields.version ?? shared?.version,
     metadata: metadataOf(fields, shared, input, options),
-    source: raw.source,
+    source: revisionSource(raw),
     batchIndex,
   };
 }
@@ -138,7 +139,7 @@ function deletion(raw: RawMessage, settle: Settle): RecordInFlight {
   if (named !== undefined && !isId(named)) {
     throw invalid(`header ${CHUNK_ID_HEADER}: expected 1 to ${MAX_ID_BYTES} bytes, got ${Buffer.byteLength(named)}`);
   }
-  return { kind: 'deletion', deletion: { scope, id: named ?? id, source: raw.source }, raw, settle };
+  return { kind: 'deletion', deletion: { scope, id: named ?? id, source: revisionSource(raw) }, raw, settle };
 }
 
 function keyId({ key }: RawMessage): string | undefined {

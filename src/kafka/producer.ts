@@ -86,7 +86,7 @@ function newProducer(client: KafkaClient): Producer {
   });
 }
 
-function kafkaMessage({ key, value, headers = [], partition }: OutgoingMessage): Message {
+export function kafkaMessage({ key, value, headers = [], partition }: OutgoingMessage): Message {
   return {
     key: asBuffer(key),
     value: asBuffer(value),
