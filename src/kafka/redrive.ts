@@ -12,7 +12,7 @@ import type { KafkaClient } from './client.ts';
 import { messageBytes } from './dead-letter-record.ts';
 import type { Letter } from './letter.ts';
 import type { OutgoingMessage } from './producer.ts';
-import { readRanges } from './range-reader.ts';
+import { readRanges, type TakeMessages } from './range-reader.ts';
 import { MARKS_TOPIC_SETTINGS, markMessage, marksTopicOf, RedriveMarks } from './redrive-marks.ts';
 import type { Replay } from './redrive-record.ts';
 import { type TopicMessages, TransactionalProducer } from './transactional-producer.ts';
@@ -37,68 +37,97 @@ export function replayBytes({ replay }: LetterReplay): number {
 
 /** The marks as they are now; none where nothing has been replayed yet. */
 export async function readMarks(options: RedriveOptions, signal: AbortSignal): Promise<RedriveMarks> {
-  const topic = marksTopicOf(options.deadLetterTopic);
   const marks = new RedriveMarks();
-  if (!(await options.admin.topicExists(topic))) return marks;
-  const ranges = new Map(
-    Array.from(await options.admin.topicBounds(topic), ([partition, { low, end }]) => [
-      partition,
-      { from: low, to: end },
-    ]),
-  );
-  const take = async (messages: readonly Parameters<RedriveMarks['take']>[0][]) => {
-    for (const message of messages) marks.take(message);
-    return 'more' as const;
-  };
-  await readRanges({ ...options, topic }, ranges, take, signal);
+  await readInto(marks, options, signal);
   return marks;
 }
 
+async function readInto(marks: RedriveMarks, options: RedriveOptions, signal: AbortSignal): Promise<void> {
+  const topic = marksTopicOf(options.deadLetterTopic);
+  if (!(await options.admin.topicExists(topic))) return;
+  const bounds = await options.admin.topicBounds(topic);
+  const ranges = new Map(Array.from(bounds, ([partition, { low, end }]) => [partition, { from: low, to: end }]));
+  const take: TakeMessages = async (messages) => {
+    for (const message of messages) marks.take(message);
+    return 'more';
+  };
+  await readRanges({ ...options, topic }, ranges, take, signal);
+}
+
+export type ReplayOutcome = {
+  readonly replayed: readonly LetterReplay[];
+  /** By someone else, since the marks were read. */
+  readonly already: readonly LetterReplay[];
+  /** Their topic does not take them. */
+  readonly tooLarge: readonly LetterReplay[];
+};
+
+const NOTHING: ReplayOutcome = { replayed: [], already: [], tooLarge: [] };
+
 export class Redrive {
+  /** Of all that was replayed before this run, and of what others have replayed meanwhile as far as it is known. */
+  readonly marks = new RedriveMarks();
   readonly #options: RedriveOptions;
-  readonly #producer: TransactionalProducer;
   readonly #marksTopic: string;
+  #producer: TransactionalProducer;
 
   constructor(options: RedriveOptions) {
     this.#options = options;
     this.#marksTopic = marksTopicOf(options.deadLetterTopic);
-    this.#producer = new TransactionalProducer({
-      client: options.client,
-      transactionalId: `rag-serving.redrive.${options.deadLetterTopic}`,
-    });
+    this.#producer = this.#newProducer();
   }
 
   /** Ends any other replay of this dead-letter topic. */
-  async open(signal: AbortSignal): Promise<RedriveMarks> {
+  async open(signal: AbortSignal): Promise<void> {
     const { admin, deadLetterTopic } = this.#options;
     if (!(await admin.topicExists(this.#marksTopic))) {
       await admin.ensureTopic(this.#marksTopic, { partitions: 1, configEntries: MARKS_TOPIC_SETTINGS });
     }
     await this.#producer.open();
-    const marks = await readMarks(this.#options, signal);
-    await this.#forget(marks.outlived(await admin.topicBounds(deadLetterTopic)));
-    return marks;
+    await readInto(this.marks, this.#options, signal);
+    await this.#forget(this.marks.outlived(await admin.topicBounds(deadLetterTopic)));
   }
 
-  /**
-   * One transaction; those that their topic does not take come back, the others are replayed then. After a rejection it is
-   * unknown whether they were: another `open` knows.
-   */
-  async replay(all: readonly LetterReplay[], nowMs: number): Promise<readonly LetterReplay[]> {
+  /** After a rejection it is unknown whether they were replayed: another `open` knows. */
+  async replay(all: readonly LetterReplay[], nowMs: number, signal: AbortSignal): Promise<ReplayOutcome> {
     try {
       await this.#producer.write(this.#messages(all, nowMs));
-      return [];
+      return { ...NOTHING, replayed: all };
     } catch (error) {
       if (!isServingError(error, 'CHUNK_TOO_LARGE')) throw error;
-      if (all.length === 1) return all;
-      const refused: LetterReplay[] = [];
-      for (const one of all) refused.push(...(await this.replay([one], nowMs)));
-      return refused;
+      await this.#reopen(signal);
+      return all.length === 1 ? { ...NOTHING, tooLarge: all } : await this.#replayEach(all, nowMs, signal);
     }
   }
 
   close(): Promise<void> {
     return this.#producer.close();
+  }
+
+  async #replayEach(all: readonly LetterReplay[], nowMs: number, signal: AbortSignal): Promise<ReplayOutcome> {
+    const outcomes: ReplayOutcome[] = [];
+    for (const one of all) {
+      const isMarked = this.marks.of(one.letter) !== undefined;
+      outcomes.push(isMarked ? { ...NOTHING, already: [one] } : await this.replay([one], nowMs, signal));
+    }
+    return {
+      replayed: outcomes.flatMap(({ replayed }) => replayed),
+      already: outcomes.flatMap(({ already }) => already),
+      tooLarge: outcomes.flatMap(({ tooLarge }) => tooLarge),
+    };
+  }
+
+  /** Someone may have had the id in between, so the marks are read again. */
+  async #reopen(signal: AbortSignal): Promise<void> {
+    await this.#producer.close();
+    this.#producer = this.#newProducer();
+    await this.#producer.open();
+    await readInto(this.marks, this.#options, signal);
+  }
+
+  #newProducer(): TransactionalProducer {
+    const { client, deadLetterTopic } = this.#options;
+    return new TransactionalProducer({ client, transactionalId: `rag-serving.redrive.${deadLetterTopic}` });
   }
 
   #messages(all: readonly LetterReplay[], atMs: number): readonly TopicMessages[] {

@@ -46,11 +46,17 @@ export class TransactionalProducer {
   async open(): Promise<void> {
     const doing = `begin transactions as ${this.#id}`;
     await this.#bounded(this.#producer.connect(), doing);
+    // kafkajs takes the id over with the first transaction, not when it connects; an empty one asks nothing else of the broker.
+    const empty = await this.#bounded(this.#producer.transaction(), doing);
+    await this.#bounded(empty.abort(), doing);
   }
 
   /**
-   * Rejects with CHUNK_TOO_LARGE when a topic does not take the records, which are undone then. After any other rejection it
-   * is unknown whether they were committed, and this producer is of no use any more: another `open` with the id decides it.
+   * After a rejection this producer is of no use any more; another one's `open` with the id decides what became of the records.
+   * With CHUNK_TOO_LARGE, for a topic that does not take them, none were written.
+   *
+   * To go on with it would lose records: when one partition refuses its records kafkajs counts those of all the others as
+   * not sent, numbers the next ones the same, and a broker takes these for a repetition and drops them with a success.
    */
   async write(all: readonly TopicMessages[]): Promise<void> {
     const doing = `write ${all.map(({ topic }) => topic).join(', ')} in one transaction`;

@@ -35,7 +35,7 @@ export function letterDetails(letter: Letter, mark: Mark | undefined, showText: 
   for (const [name, value] of raw.headers) {
     if (!name.startsWith(DLQ_HEADER_PREFIX)) lines.push([`header ${name}`, content(value, showText || isOurs(name))]);
   }
-  return lines.map(([name, says]) => `${harmless(name).padEnd(10)}${harmless(says)}\n`).join('');
+  return lines.map(([name, says]) => `${harmless(name).padEnd(9)} ${harmless(says)}\n`).join('');
 }
 
 export function letterDetailsJson(letter: Letter, mark: Mark | undefined, showText: boolean) {

@@ -11,6 +11,7 @@ import {
   MAX_TRANSACTION_BYTES,
   MAX_TRANSACTION_LETTERS,
   Redrive,
+  type ReplayOutcome,
   readMarks,
   replayBytes,
 } from '../../src/kafka/redrive.ts';
@@ -36,7 +37,7 @@ export type ReplayFlags = FilterFlags & {
   readonly json?: true;
 };
 
-type Send = (replays: readonly LetterReplay[]) => Promise<readonly LetterReplay[]>;
+type Send = (replays: readonly LetterReplay[]) => Promise<ReplayOutcome>;
 
 export async function runReplay(flags: ReplayFlags, env: Env): Promise<ExitCode> {
   const dryRun = flags.dryRun === true;
@@ -70,7 +71,7 @@ async function plan(opened: OpenedDlq, flags: ReplayFlags, signal: AbortSignal):
         process.stdout.write(`${JSON.stringify({ ...letterJson(letter, undefined), toTopic: replay.topic })}\n`);
       }
     }
-    return [];
+    return { replayed: replays, already: [], tooLarge: [] };
   };
   const { counts, failure } = await run(opened, flags, marks, send, signal);
   if (failure !== undefined) throw failure;
@@ -81,12 +82,12 @@ async function replay(opened: OpenedDlq, flags: ReplayFlags, signal: AbortSignal
   const redrive = new Redrive(opened);
   const pace = new Pace(flags.rate ?? Number.POSITIVE_INFINITY);
   try {
-    const marks = await redrive.open(signal);
+    await redrive.open(signal);
     const send: Send = async (replays) => {
       await sleep(pace.waitMs(replays.length, performance.now()), undefined, { signal });
-      return redrive.replay(replays, Date.now());
+      return redrive.replay(replays, Date.now(), signal);
     };
-    const { counts, failure } = await run(opened, flags, marks, send, signal, pace.burst);
+    const { counts, failure } = await run(opened, flags, redrive.marks, send, signal, pace.burst);
     if (failure === undefined) return report(counts, flags);
     report(counts, flags, signal.aborted ? undefined : failure);
     process.stderr.write(
@@ -120,11 +121,10 @@ async function run(
   const limit = flags.limit ?? Number.POSITIVE_INFINITY;
   const sendAll = async (replays: readonly LetterReplay[]): Promise<void> => {
     if (replays.length === 0) return;
-    const refused = await send(replays);
-    for (const one of replays) {
-      if (refused.includes(one)) counts.refused['too-large']++;
-      else countReplayed(counts, one.replay.topic);
-    }
+    const { replayed, already, tooLarge } = await send(replays);
+    counts.already += already.length;
+    counts.refused['too-large'] += tooLarge.length;
+    for (const { replay: sent } of replayed) countReplayed(counts, sent.topic);
   };
   const take = async (letters: readonly Letter[]) => {
     for (const letter of letters) {
@@ -137,7 +137,7 @@ async function run(
       }
       const verdict = replayOf(letter, { ...rules, nowMs: Date.now() });
       if (!verdict.ok) counts.refused[verdict.refusal]++;
-      else await sendAll(batch.add({ letter, replay: await targets.placed(verdict.replay) }));
+      else await sendAll(batch.add({ letter, replay: await targets.placed(letter, verdict.replay) }));
     }
     return 'more' as const;
   };
