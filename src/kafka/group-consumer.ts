@@ -13,7 +13,7 @@ import type { GroupMember } from './group-check.ts';
 import type { GroupConsumerOptions, GroupEvents } from './group-events.ts';
 import { type GroupHooks, runHooked } from './group-hooks.ts';
 import { intakeFailure } from './intake.ts';
-import { consumerError, kafkaError, mayHeal } from './kafka-errors.ts';
+import { coordinatedError, kafkaError, mayHeal } from './kafka-errors.ts';
 
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
@@ -240,7 +240,7 @@ export class GroupConsumer {
     this.#consumer = undefined;
     this.#commits = undefined;
     const { client, groupId, topic } = this.#options;
-    const error = consumerError(
+    const error = coordinatedError(
       cause,
       `consume ${topic} as group ${groupId}`,
       client.troubles.latest(RECENT_TROUBLE_MS),

@@ -32,15 +32,19 @@ const STALE_MEMBER: ReadonlySet<string> = new Set(['ILLEGAL_GENERATION', 'UNKNOW
 const PROGRAMMING_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError']);
 
 const NO_COORDINATOR = 'KafkaJSGroupCoordinatorNotFound';
-/** kafkajs's words for GROUP_AUTHORIZATION_FAILED: the type itself is gone by the time it has given up looking. */
-const GROUP_REFUSED = 'Not authorized to access group: Group authorization failed';
+/** kafkajs's words for what a coordinator refuses: the type itself is gone by the time it has given up looking. */
+const REFUSED: Readonly<Record<string, string>> = {
+  'Not authorized to access group: Group authorization failed': 'GROUP_AUTHORIZATION_FAILED',
+  'Transactional Id authorization failed': 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED',
+};
 
-/** An error of the consumer, with the last trouble of its connections: kafkajs finds no coordinator and does not say why. */
-export function consumerError(error: unknown, doing: string, trouble: string | undefined): ServingError {
+/** An error of one with a coordinator, with the last trouble of its connections: kafkajs finds none and does not say why. */
+export function coordinatedError(error: unknown, doing: string, trouble: string | undefined): ServingError {
   const lost = trouble !== undefined && causes(error).some(({ name }) => name === NO_COORDINATOR);
   if (!lost) return kafkaError(error, doing);
-  if (trouble === GROUP_REFUSED) return build('KAFKA_ACCESS_DENIED', error, doing, 'GROUP_AUTHORIZATION_FAILED');
-  const message = `cannot ${doing}: no coordinator of the group found (${trouble})`;
+  const refused = REFUSED[trouble];
+  if (refused !== undefined) return build('KAFKA_ACCESS_DENIED', error, doing, refused);
+  const message = `cannot ${doing}: no coordinator found (${trouble})`;
   return new ServingError('KAFKA_UNAVAILABLE', message, { cause: error });
 }
 

@@ -13,7 +13,7 @@ import type { RawMessage } from '../records/chunk.ts';
 import type { Log } from '../telemetry/log.ts';
 import { settledWithin } from './bounded.ts';
 import type { KafkaClient } from './client.ts';
-import { consumerError, kafkaError } from './kafka-errors.ts';
+import { coordinatedError, kafkaError } from './kafka-errors.ts';
 import { rawMessage } from './raw-message.ts';
 
 export type OffsetRange = {
@@ -65,7 +65,7 @@ export async function readRanges(
     await new RangeReading(consumer, options, left, take).run(signal);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw consumerError(error, `read topic ${topic}`, client.troubles.latest(RECENT_TROUBLE_MS));
+    throw coordinatedError(error, `read topic ${topic}`, client.troubles.latest(RECENT_TROUBLE_MS));
   } finally {
     await cleanUp(options, consumer, groupId);
   }

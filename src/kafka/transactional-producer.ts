@@ -9,7 +9,7 @@ import kafkajs, { type Producer, type Transaction } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import { settledWithin } from './bounded.ts';
 import type { KafkaClient } from './client.ts';
-import { brokerErrorType, kafkaError } from './kafka-errors.ts';
+import { brokerErrorType, coordinatedError } from './kafka-errors.ts';
 import { kafkaMessage, type OutgoingMessage } from './producer.ts';
 
 export type TransactionalProducerOptions = { readonly client: KafkaClient; readonly transactionalId: string };
@@ -20,6 +20,7 @@ export type TopicMessages = { readonly topic: string; readonly messages: readonl
 const TRANSACTION_TIMEOUT_MS = 15_000;
 const CALL_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 3_000;
+const RECENT_TROUBLE_MS = 10_000;
 /** About six seconds; kafkajs would otherwise never give up. */
 const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 10 } as const;
 
@@ -28,9 +29,11 @@ const FENCED: readonly (string | undefined)[] = ['INVALID_PRODUCER_EPOCH', 'PROD
 
 export class TransactionalProducer {
   readonly #producer: Producer;
+  readonly #client: KafkaClient;
   readonly #id: string;
 
   constructor({ client, transactionalId }: TransactionalProducerOptions) {
+    this.#client = client;
     this.#id = transactionalId;
     this.#producer = client.kafka.producer({
       transactionalId,
@@ -88,7 +91,7 @@ export class TransactionalProducer {
         const message = `cannot ${doing}: another process has taken ${this.#id} over`;
         throw new ServingError('KAFKA_TRANSACTION_FENCED', message, { cause: error });
       }
-      throw kafkaError(error, doing);
+      throw coordinatedError(error, doing, this.#client.troubles.latest(RECENT_TROUBLE_MS));
     }
   }
 }

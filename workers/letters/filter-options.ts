@@ -22,12 +22,12 @@ export function addFilterOptions(command: Command, what: string, place: string, 
     throw new InvalidArgumentError(`Give a time: ${MOMENT_FORMS}.`);
   };
   return command
-    .option('--code <code>', `${what} of this error code; repeatable, or with commas`, codes, [])
+    .option('--code <code>', `${what} of this error code; repeatable, or with commas`, codes)
     .option('--since <time>', `${what} from then on: ${MOMENT_FORMS}`, moment)
     .option('--until <time>', `${what} before then`, moment)
-    .option('--chunk <id>', `${what} of this chunk; repeatable`, collect, [])
-    .option('--document <id>', `${what} of this document; repeatable`, collect, [])
-    .option('--partition <n>', `${what} of this partition of ${place}; repeatable`, partitions, [])
+    .option('--chunk <id>', `${what} of this chunk; repeatable`, collect)
+    .option('--document <id>', `${what} of this document; repeatable`, collect)
+    .option('--partition <n>', `${what} of this partition of ${place}; repeatable`, partitions)
     .option('--offset <span>', `${what} at these offsets of ${place}: 7, 7..9, 7.. or ..9`, span);
 }
 
@@ -51,7 +51,7 @@ export function integerIn(min: number, max: number): (text: string) => number {
   };
 }
 
-function codes(text: string, before: readonly string[]): readonly string[] {
+function codes(text: string, before: readonly string[] = []): readonly string[] {
   const given = text.split(',').map((one) => one.trim().toUpperCase());
   const unknown = given.filter((one) => !(errorCodes as readonly string[]).includes(one));
   // A code that is never met would list nothing, and nothing looks like good news.
@@ -59,11 +59,11 @@ function codes(text: string, before: readonly string[]): readonly string[] {
   return [...before, ...given];
 }
 
-function collect(text: string, before: readonly string[]): readonly string[] {
+function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
-function partitions(text: string, before: readonly number[]): readonly number[] {
+function partitions(text: string, before: readonly number[] = []): readonly number[] {
   return [...before, integerIn(0, 1_000_000)(text)];
 }
 

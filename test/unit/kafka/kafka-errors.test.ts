@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import kafkajs from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
-import { brokerErrorType, consumerError, isStaleMember, kafkaError } from '../../../src/kafka/kafka-errors.ts';
+import { brokerErrorType, coordinatedError, isStaleMember, kafkaError } from '../../../src/kafka/kafka-errors.ts';
 
 const { KafkaJSError, KafkaJSNonRetriableError, KafkaJSConnectionError, KafkaJSNumberOfRetriesExceeded } = kafkajs;
 const { createErrorFromCode } = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
@@ -88,18 +88,18 @@ describe('kafkaError', () => {
     it('is a refusal where the connection was told that the group is not ours to join (K08)', () => {
       // In kafkajs's own words, so that another version of it fails here.
       const { message } = createErrorFromCode(30);
-      const known = consumerError(error, 'consume', message);
+      const known = coordinatedError(error, 'consume', message);
       expect(known).toMatchObject({ code: 'KAFKA_ACCESS_DENIED', failureClass: 'fatal' });
       expect(known.message).toBe('cannot consume: GROUP_AUTHORIZATION_FAILED');
     });
     it('is an outage with the trouble of the connection otherwise', () => {
-      const known = consumerError(error, 'consume', 'Connection error: read ECONNRESET');
+      const known = coordinatedError(error, 'consume', 'Connection error: read ECONNRESET');
       expect(known.code).toBe('KAFKA_UNAVAILABLE');
       expect(known.message).toContain('read ECONNRESET');
     });
     it('without any trouble, and any other error, are what they are', () => {
-      expect(consumerError(error, 'consume', undefined).code).toBe('KAFKA_UNAVAILABLE');
-      expect(consumerError(broker('TOPIC_AUTHORIZATION_FAILED'), 'consume', 'x').code).toBe('KAFKA_ACCESS_DENIED');
+      expect(coordinatedError(error, 'consume', undefined).code).toBe('KAFKA_UNAVAILABLE');
+      expect(coordinatedError(broker('TOPIC_AUTHORIZATION_FAILED'), 'consume', 'x').code).toBe('KAFKA_ACCESS_DENIED');
     });
   });
 
