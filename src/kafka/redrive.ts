@@ -38,13 +38,14 @@ export function replayBytes({ replay }: LetterReplay): number {
 /** The marks as they are now; none where nothing has been replayed yet. */
 export async function readMarks(options: RedriveOptions, signal: AbortSignal): Promise<RedriveMarks> {
   const marks = new RedriveMarks();
-  await readInto(marks, options, signal);
+  const isThere = await options.admin.topicExists(marksTopicOf(options.deadLetterTopic));
+  if (isThere) await readInto(marks, options, signal);
   return marks;
 }
 
+/** Rejects where the topic is not to be seen: to take that for no marks would replay everything again. */
 async function readInto(marks: RedriveMarks, options: RedriveOptions, signal: AbortSignal): Promise<void> {
   const topic = marksTopicOf(options.deadLetterTopic);
-  if (!(await options.admin.topicExists(topic))) return;
   const bounds = await options.admin.topicBounds(topic);
   const ranges = new Map(Array.from(bounds, ([partition, { low, end }]) => [partition, { from: low, to: end }]));
   const take: TakeMessages = async (messages) => {

@@ -27,7 +27,7 @@ describe('the command line', () => {
   it('--version prints the version', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: '9.8.7\n', stderr: '' });
   });
-  for (const name of ['worker', 'ops', 'produce']) {
+  for (const name of ['worker', 'ops', 'produce', 'dlq', 'retries']) {
     for (const args of [
       [name, '--help'],
       ['help', name],
@@ -50,6 +50,15 @@ describe('the command line', () => {
     ['a path that is not there', ['produce', 'no-such-file.md', '--dry-run'], /no such file/],
     ['a wrong topic', ['produce', 'x', '--topic', 'a b', '--dry-run'], /KAFKA_TOPIC got/],
     ['no brokers', ['produce', 'README.md'], /KAFKA_BOOTSTRAP_SERVERS is unset/],
+    ['dlq without a broker', ['dlq', 'list'], /KAFKA_BOOTSTRAP_SERVERS is unset/],
+    ['dlq without a command', ['dlq'], /Usage: rag-serving dlq/],
+    ['a code that is none', ['dlq', 'list', '--code', 'CHUNK_INVALD'], /Give codes such as/],
+    ['a time that is none', ['dlq', 'list', '--since', 'yesterday'], /Give a time: 45s, 30m/],
+    ['a span that is none', ['dlq', 'list', '--offset', '9..7'], /Give an offset or a span/],
+    ['a letter that is none', ['dlq', 'show', '17'], /Give partition and offset/],
+    ['a topic that is none', ['dlq', 'replay', '--to-topic', 'a b'], /Give a topic name/],
+    ['a purge that Kafka cannot do', ['dlq', 'purge', '--document', 'd', '--yes'], /--document cannot choose/],
+    ['retries without a Redis', ['retries', 'list'], /RAG_SERVING_RETRY_REDIS_URL is unset/],
   ];
   for (const [name, args, says] of wrong) {
     it(`${name} is exit code 2 and says so`, async () => {
