@@ -112,17 +112,8 @@ export class KafkaAdmin {
 
   /** Deletes, in each partition given, all records before the offset. */
   deleteRecords(topic: string, before: ReadonlyMap<number, bigint>): Promise<void> {
-    const doing = `delete records of topic ${topic}`;
-    return this.#ask(doing, async (admin) => {
-      const partitions = Array.from(before, ([partition, offset]) => ({ partition, offset: String(offset) }));
-      try {
-        await admin.deleteTopicRecords({ topic, partitions });
-      } catch (error) {
-        // kafkajs keeps the answers of the partitions beside the chain of causes.
-        const failed: unknown = (error as { partitions?: readonly { error?: unknown }[] }).partitions?.[0]?.error;
-        throw failed ?? error;
-      }
-    });
+    const partitions = Array.from(before, ([partition, offset]) => ({ partition, offset: String(offset) }));
+    return this.#ask(`delete records of topic ${topic}`, (admin) => admin.deleteTopicRecords({ topic, partitions }));
   }
 
   async lag(groupId: string, topic: string): Promise<readonly PartitionLag[]> {

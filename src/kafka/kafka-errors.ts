@@ -94,9 +94,13 @@ function build(code: ErrorCode, cause: unknown, doing: string, type: string | un
 /** Outermost first. An aggregate counts with its first error; a cycle ends the walk. */
 function causes(error: unknown): Error[] {
   const chain: Error[] = [];
-  for (let one: unknown = error; one instanceof Error && !chain.includes(one); ) {
-    chain.push(one);
-    one = 'errors' in one && Array.isArray(one.errors) ? one.errors[0] : one.cause;
-  }
+  for (let one: unknown = error; one instanceof Error && !chain.includes(one); one = causeOf(one)) chain.push(one);
   return chain;
+}
+
+function causeOf(error: Error): unknown {
+  if ('errors' in error && Array.isArray(error.errors)) return error.errors[0];
+  // Where records cannot be deleted, each partition has an error of its own.
+  if ('partitions' in error && Array.isArray(error.partitions)) return error.partitions[0]?.error;
+  return error.cause;
 }

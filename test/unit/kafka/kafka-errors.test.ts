@@ -18,6 +18,16 @@ describe('kafkaError', () => {
       error: wrapped(broker('TOPIC_AUTHORIZATION_FAILED')),
       code: 'KAFKA_ACCESS_DENIED',
     },
+    {
+      name: 'no right to delete the records of a partition',
+      error: wrapped(
+        Object.assign(new KafkaJSError('x'), {
+          partitions: [{ partition: 0, error: broker('TOPIC_AUTHORIZATION_FAILED') }],
+        }),
+      ),
+      code: 'KAFKA_ACCESS_DENIED',
+      says: 'TOPIC_AUTHORIZATION_FAILED',
+    },
     { name: 'no right to join the group', error: broker('GROUP_AUTHORIZATION_FAILED'), code: 'KAFKA_ACCESS_DENIED' },
     {
       name: 'a wrong password',
