@@ -113,7 +113,11 @@ export class KafkaAdmin {
   /** Deletes, in each partition given, all records before the offset. */
   deleteRecords(topic: string, before: ReadonlyMap<number, bigint>): Promise<void> {
     const partitions = Array.from(before, ([partition, offset]) => ({ partition, offset: String(offset) }));
-    return this.#ask(`delete records of topic ${topic}`, (admin) => admin.deleteTopicRecords({ topic, partitions }));
+    return this.#ask(`delete records of topic ${topic}`, async (admin) => {
+      // kafkajs deletes only in topics that this connection has been asked about before.
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions });
+    });
   }
 
   async lag(groupId: string, topic: string): Promise<readonly PartitionLag[]> {
