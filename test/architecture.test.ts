@@ -32,7 +32,7 @@ const rules: readonly Rule[] = [
     name: 'decisions do no I/O',
     from: /^src\/(records|kserve|resilience|offsets|lifecycle)\//,
     mayNotImport:
-      /^(node:(?!crypto|buffer)|@grpc\/|kafkajs|ioredis|fastify|pino|prom-client|@lancedb\/|onnxruntime|shm-typed-array|src\/(kafka|inference|ops|shm|sinks|engine|telemetry|config|pipeline)\/)/,
+      /^(node:(?!crypto|buffer)|@grpc\/|kafkajs|ioredis|pg$|fastify|pino|prom-client|@lancedb\/|onnxruntime|shm-typed-array|src\/(kafka|inference|ops|shm|sinks|engine|telemetry|config|pipeline)\/)/,
     typesToo: true,
   },
   {
@@ -55,6 +55,7 @@ const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
   [/^@grpc\/grpc-js$/, /^src\/(inference|engine)\//],
   [/^shm-typed-array$/, /^src\/shm\//],
   [/^ioredis$/, /^src\/sinks\/redis\//],
+  [/^pg$/, /^src\/sinks\/pgvector\//],
   [/^@lancedb\/lancedb$|^apache-arrow$/, /^src\/sinks\/lancedb\//],
   [/^bullmq$/, /^src\/retry\//],
   [/^fastify|^@fastify\//, /^src\/ops\//],

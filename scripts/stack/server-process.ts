@@ -48,7 +48,9 @@ export type ServerProgram = {
   /** Throws as long as the server does not answer as it should. Called until it returns. */
   readonly probe: () => Promise<void>;
   readonly readyTimeoutMs: number;
-  /** How long an orderly end (SIGTERM) may take before SIGKILL. */
+  /** What asks for an orderly end; SIGTERM unless given. */
+  readonly endSignal?: NodeJS.Signals;
+  /** How long an orderly end may take before SIGKILL. */
   readonly stopTimeoutMs: number;
 };
 
@@ -200,7 +202,7 @@ export class ServerProcess implements RunningServer {
     if (child?.pid === undefined) return;
     const force = setTimeout(() => child.pid && signalGroup(child.pid, 'SIGKILL'), this.#program.stopTimeoutMs);
     signalGroup(child.pid, 'SIGCONT'); // a process that was frozen would not see the next one
-    child.kill('SIGTERM');
+    child.kill(this.#program.endSignal ?? 'SIGTERM');
     await this.#waitEnded();
     clearTimeout(force);
   }

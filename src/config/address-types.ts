@@ -1,4 +1,5 @@
 /** Settings that are addresses: URLs, gRPC targets, broker lists. Refuses what a client would take and then never reach. */
+import { judgePostgresUrl } from './postgres-url.ts';
 import { judgeRedisUrl } from './redis-url.ts';
 import { Secret } from './secret.ts';
 import {
@@ -35,6 +36,14 @@ export function redisUrl(name: string, fallback: string, about: Doc): Setting<Se
 
 export function optionalRedisUrl(name: string, about: Doc): Setting<Secret | undefined> {
   return defineSetting<Secret | undefined>(name, REDIS_URL, unset, about, parseRedisUrl);
+}
+
+/** As `redisUrl`. */
+export function postgresUrl(name: string, fallback: string, about: Doc): Setting<Secret> {
+  return defineSetting<Secret>(name, 'URL (postgres://)', always(sealUrl(fallback)), about, (value) => {
+    const judged = judgePostgresUrl(value);
+    return judged.ok ? ok(sealUrl(value)) : judged;
+  });
 }
 
 const REDIS_URL = 'URL (redis://, rediss://)';

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LanceDbSinkOptions } from './lancedb/options.ts';
 import type { MemorySinkOptions } from './memory/sink.ts';
+import type { PgVectorSinkOptions } from './pgvector/options.ts';
 import type { RedisSinkOptions } from './redis/options.ts';
 import type { Sink } from './sink.ts';
 
@@ -12,6 +13,7 @@ import type { Sink } from './sink.ts';
 export type SinkChoice =
   | { readonly name: 'lancedb'; readonly options: LanceDbSinkOptions }
   | { readonly name: 'redis'; readonly options: RedisSinkOptions }
+  | { readonly name: 'pgvector'; readonly options: PgVectorSinkOptions }
   | { readonly name: 'memory'; readonly options?: MemorySinkOptions };
 
 /** Makes the sink and connects to nothing: `open` does. */
@@ -25,6 +27,10 @@ export async function createSink(choice: SinkChoice, log: Log, clock: Clock): Pr
     case 'redis': {
       const { RedisSink } = await import('./redis/sink.ts');
       return new RedisSink(choice.options, sinkLog, clock);
+    }
+    case 'pgvector': {
+      const { PgVectorSink } = await import('./pgvector/sink.ts');
+      return new PgVectorSink(choice.options, sinkLog, clock);
     }
     case 'memory': {
       const { MemorySink } = await import('./memory/sink.ts');

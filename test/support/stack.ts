@@ -1,10 +1,11 @@
 /**
- * Servers for a test file: `const kafka = useKafka()`, `const redis = useRedis()`, `const triton = useTriton()` at the top of a
+ * Servers for a test file: `const kafka = useKafka()`, `const redis = useRedis()`, `usePostgres()`, `useTriton()` at the top of a
  * file or describe start one before its tests and stop it after them; read them inside tests as `kafka().bootstrapServers`,
  * `redis().url`, `triton().grpcUrl`. Each is its own instance on free ports; options as of startKafka, startRedis, startTriton.
  */
 import { afterAll, beforeAll } from 'vitest';
 import { type KafkaOptions, type RunningKafka, startKafka } from '../../scripts/stack/kafka.ts';
+import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../scripts/stack/postgres.ts';
 import { type RedisOptions, type RunningRedis, startRedis } from '../../scripts/stack/redis.ts';
 import type { RunningServer } from '../../scripts/stack/server-process.ts';
 import { type RunningTriton, startTriton, type TritonOptions } from '../../scripts/stack/triton.ts';
@@ -18,6 +19,10 @@ export function useKafka(options: KafkaOptions = {}): () => RunningKafka {
 
 export function useRedis(options: RedisOptions = {}): () => RunningRedis {
   return useServer('Redis', () => startRedis(options));
+}
+
+export function usePostgres(options: PostgresOptions = {}): () => RunningPostgres {
+  return useServer('PostgreSQL', () => startPostgres(options));
 }
 
 /** `models` limits what is loaded, e.g. `['batch_embedder_ensemble']`: each model is a Python process of 40–150 MB. */

@@ -10,6 +10,7 @@ import type { SinkConfig } from '../../src/config/sections/sink.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import { MessageReader } from '../../src/kafka/message-reader.ts';
 import type { RetryCounts, RetryQueue } from '../../src/retry/retry-queue.ts';
+import { parsePostgresUrl } from '../../src/sinks/pgvector/url.ts';
 import { parseRedisUrl } from '../../src/sinks/redis/url.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
@@ -66,6 +67,10 @@ export function collectionOf(sink: SinkConfig): string {
     case 'redis': {
       const { host, port, database } = parseRedisUrl(sink.url.reveal());
       return JSON.stringify([sink.kind, host, port, database, sink.keyPrefix]);
+    }
+    case 'pgvector': {
+      const { host, port, database } = parsePostgresUrl(sink.url.reveal());
+      return JSON.stringify([sink.kind, host, port, database, sink.table]);
     }
     case 'memory':
       return sink.kind;

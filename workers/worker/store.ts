@@ -40,6 +40,24 @@ export function sinkChoice(config: SinkConfig): SinkChoice {
         },
       };
     }
+    case 'pgvector': {
+      const { ca, cert, key } = loadTlsMaterial(config.tls);
+      return {
+        name: 'pgvector',
+        options: {
+          url: config.url.reveal(),
+          table: config.table,
+          ...(config.element === undefined ? {} : { element: config.element }),
+          poolSize: config.poolSize,
+          statementTimeoutMs: config.statementTimeoutMs,
+          tombstoneRetentionMs,
+          allowMixedFingerprints: config.allowMixedFingerprints,
+          ...(ca === undefined ? {} : { tlsCa: ca }),
+          ...(cert === undefined ? {} : { tlsCert: cert }),
+          ...(key === undefined ? {} : { tlsKey: key }),
+        },
+      };
+    }
     case 'memory':
       return { name: 'memory', options: { tombstoneRetentionMs } };
   }

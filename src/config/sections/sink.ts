@@ -5,13 +5,14 @@ import { path } from '../file-types.ts';
 import { boolean, choice, integer, text } from '../leaf-types.ts';
 import type { Secret } from '../secret.ts';
 import { always, unset } from '../setting.ts';
+import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-pgvector.ts';
 
-export const sinkKinds = ['lancedb', 'redis', 'memory'] as const;
+export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'memory'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {
   kind: choice('RAG_SERVING_SINK', sinkKinds, always('lancedb'), {
-    doc: 'Vector store. lancedb is embedded and needs no server; memory forgets everything and is for tests and benchmarks.',
+    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; memory forgets everything and is for tests and benchmarks.',
   }),
   storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
   tombstoneRetentionMs: integer(
@@ -48,6 +49,7 @@ export const sinkSettings = {
     doc: 'Elements of the vector blob; as the vector index of your Redis expects it.',
     defaultNote: 'as the model gives them',
   }),
+  ...pgvectorSettings,
   allowMixedFingerprints: boolean('RAG_SERVING_SINK_ALLOW_MIXED_FINGERPRINTS', false, {
     doc: 'Let one collection hold vectors of different models of the same dims. They cannot be compared with each other.',
   }),
@@ -79,7 +81,7 @@ export type MemorySinkConfig = {
   readonly tombstoneRetentionMs: number;
 };
 
-export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | MemorySinkConfig;
+export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | PgVectorSinkConfig | MemorySinkConfig;
 
 export function readSink(read: EnvReader): SinkConfig {
   const all = sinkSettings;
@@ -99,6 +101,7 @@ export function readSink(read: EnvReader): SinkConfig {
       { caPath: all.redisCaPath, certPath: all.redisCaPath, keyPath: all.redisCaPath },
     );
   }
+  const pgvector = readPgVector(read, value, { ...common, allowMixedFingerprints });
   switch (value.kind) {
     case 'lancedb':
       return {
@@ -118,6 +121,8 @@ export function readSink(read: EnvReader): SinkConfig {
         ...common,
         allowMixedFingerprints,
       };
+    case 'pgvector':
+      return pgvector;
     case 'memory':
       return { kind: 'memory', ...common };
   }

@@ -9,6 +9,7 @@ describe('registry', () => {
     const sinks = await Promise.all([
       createSink({ name: 'lancedb', options: { uri: '/nowhere', table: 'chunks' } }, silentLog, systemClock),
       createSink({ name: 'redis', options: { url: 'redis://127.0.0.1:1' } }, silentLog, systemClock),
+      createSink({ name: 'pgvector', options: { url: 'postgres://u@127.0.0.1:1/db' } }, silentLog, systemClock),
       createSink({ name: 'memory' }, silentLog, systemClock),
     ]);
     expect(sinks.map((sink) => sink.name)).toEqual([...sinkKinds]);
@@ -23,6 +24,9 @@ describe('registry', () => {
       { name: 'redis', options: { url: 'redis://host', keyPrefix: '' } },
       { name: 'redis', options: { url: 'redis://host', tombstoneRetentionMs: 0 } },
       { name: 'lancedb', options: { uri: 'x', table: 'chunks', tombstoneRetentionMs: 1.5 } },
+      { name: 'pgvector', options: { url: 'http://host' } },
+      { name: 'pgvector', options: { url: 'postgres://u@host', table: 'a; drop' } },
+      { name: 'pgvector', options: { url: 'postgres://u@host', tombstoneRetentionMs: 0 } },
       { name: 'memory', options: { tombstoneRetentionMs: -1 } },
     ] as const;
     for (const choice of bad)
