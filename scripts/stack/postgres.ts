@@ -23,6 +23,8 @@ export type PostgresOptions = {
   readonly settings?: Readonly<Record<string, string>>;
   /** Who may come in how, in place of everybody without a password: lines of pg_hba.conf. */
   readonly access?: readonly string[];
+  /** PEM texts: the server speaks TLS with `cert`, and with `ca` knows certificates of clients. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
   readonly onLine?: Report;
 };
 
@@ -43,12 +45,21 @@ const LOCAL_SETTINGS: Readonly<Record<string, string>> = {
   logging_collector: 'off',
 };
 
+/** Files in the cluster's folder. */
+const TLS_SETTINGS: Readonly<Record<string, string>> = {
+  ssl: 'on',
+  ssl_cert_file: 'server.crt',
+  ssl_key_file: 'server.key',
+  ssl_ca_file: 'clients.crt',
+};
+
 export async function startPostgres(options: PostgresOptions = {}): Promise<RunningPostgres> {
   const bin = await postgresProgram(options.onLine ?? (() => undefined));
   const port = options.port ?? (await freePort());
   const dataDir = await dataFolder('postgres', options.dir);
   const cluster = join(dataDir, 'cluster');
-  const settings = { ...LOCAL_SETTINGS, ...options.settings, port: String(port) };
+  const tls = options.tls === undefined ? {} : TLS_SETTINGS;
+  const settings = { ...LOCAL_SETTINGS, ...tls, ...options.settings, port: String(port) };
   const [command = '', ...args] = unprivileged([
     join(bin, 'postgres'),
     ...['-D', cluster],
@@ -62,7 +73,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Runn
     ports: [port],
     dataDir,
     keepData: options.dir !== undefined,
-    prepare: () => initialise(bin, dataDir, cluster, options.access),
+    prepare: () => initialise(bin, dataDir, cluster, options),
     probe: () => probe(url, options.access !== undefined),
     readyTimeoutMs: 30_000,
     // SIGTERM would wait for every client to leave by itself.
@@ -110,7 +121,7 @@ async function initialise(
   bin: string,
   dataDir: string,
   cluster: string,
-  access: readonly string[] | undefined,
+  { access, tls }: PostgresOptions,
 ): Promise<void> {
   const exists = await readFile(join(cluster, 'PG_VERSION')).then(
     () => true,
@@ -136,8 +147,15 @@ async function initialise(
     ],
   ]);
   await runCommand(command, args, { install: 'the wheel brings initdb', timeoutMs: 60_000 });
-  if (access === undefined) return;
-  await writeFile(join(cluster, 'pg_hba.conf'), `${access.join('\n')}\n`);
+  const files = {
+    ...(access && { 'pg_hba.conf': `${access.join('\n')}\n` }),
+    ...(tls && { 'server.crt': tls.cert, 'server.key': tls.key, 'clients.crt': tls.ca }),
+  };
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(cluster, name);
+    await writeFile(file, text, { mode: 0o600 });
+    if (isRoot()) await chown(file, NOBODY, NOBODY);
+  }
 }
 
 async function probe(url: string, mayRefuse: boolean): Promise<void> {
