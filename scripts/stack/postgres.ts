@@ -1,7 +1,7 @@
 /**
  * Starts a real PostgreSQL with pgvector on 127.0.0.1, from a pinned Python wheel.
  *
- * Surprising: PostgreSQL refuses to run as root. A root user's server runs as `nobody` instead, with one right kept: to
+ * It was built without TLS. Surprising: PostgreSQL refuses to run as root. A root user's server runs as `nobody` instead, with one right kept: to
  * read past the modes of folders, because the cache may be in a home that nobody else may enter.
  */
 import { chmod, chown, cp, readFile, writeFile } from 'node:fs/promises';
@@ -23,8 +23,6 @@ export type PostgresOptions = {
   readonly settings?: Readonly<Record<string, string>>;
   /** Who may come in how, in place of everybody without a password: lines of pg_hba.conf. */
   readonly access?: readonly string[];
-  /** PEM texts: the server speaks TLS with `cert`, and with `ca` knows certificates of clients. */
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
   readonly onLine?: Report;
 };
 
@@ -45,21 +43,12 @@ const LOCAL_SETTINGS: Readonly<Record<string, string>> = {
   logging_collector: 'off',
 };
 
-/** Files in the cluster's folder. */
-const TLS_SETTINGS: Readonly<Record<string, string>> = {
-  ssl: 'on',
-  ssl_cert_file: 'server.crt',
-  ssl_key_file: 'server.key',
-  ssl_ca_file: 'clients.crt',
-};
-
 export async function startPostgres(options: PostgresOptions = {}): Promise<RunningPostgres> {
   const bin = await postgresProgram(options.onLine ?? (() => undefined));
   const port = options.port ?? (await freePort());
   const dataDir = await dataFolder('postgres', options.dir);
   const cluster = join(dataDir, 'cluster');
-  const tls = options.tls === undefined ? {} : TLS_SETTINGS;
-  const settings = { ...LOCAL_SETTINGS, ...tls, ...options.settings, port: String(port) };
+  const settings = { ...LOCAL_SETTINGS, ...options.settings, port: String(port) };
   const [command = '', ...args] = unprivileged([
     join(bin, 'postgres'),
     ...['-D', cluster],
@@ -73,7 +62,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Runn
     ports: [port],
     dataDir,
     keepData: options.dir !== undefined,
-    prepare: () => initialise(bin, dataDir, cluster, options),
+    prepare: () => initialise(bin, dataDir, cluster, options.access),
     probe: () => probe(url, options.access !== undefined),
     readyTimeoutMs: 30_000,
     // SIGTERM would wait for every client to leave by itself.
@@ -121,7 +110,7 @@ async function initialise(
   bin: string,
   dataDir: string,
   cluster: string,
-  { access, tls }: PostgresOptions,
+  access: readonly string[] | undefined,
 ): Promise<void> {
   const exists = await readFile(join(cluster, 'PG_VERSION')).then(
     () => true,
@@ -147,15 +136,10 @@ async function initialise(
     ],
   ]);
   await runCommand(command, args, { install: 'the wheel brings initdb', timeoutMs: 60_000 });
-  const files = {
-    ...(access && { 'pg_hba.conf': `${access.join('\n')}\n` }),
-    ...(tls && { 'server.crt': tls.cert, 'server.key': tls.key, 'clients.crt': tls.ca }),
-  };
-  for (const [name, text] of Object.entries(files)) {
-    const file = join(cluster, name);
-    await writeFile(file, text, { mode: 0o600 });
-    if (isRoot()) await chown(file, NOBODY, NOBODY);
-  }
+  if (access === undefined) return;
+  const file = join(cluster, 'pg_hba.conf');
+  await writeFile(file, `${access.join('\n')}\n`, { mode: 0o600 });
+  if (isRoot()) await chown(file, NOBODY, NOBODY);
 }
 
 async function probe(url: string, mayRefuse: boolean): Promise<void> {

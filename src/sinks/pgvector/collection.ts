@@ -53,10 +53,11 @@ export function openCollection(parts: CollectionParts, contract: VectorContract)
 
 async function createWhatIsMissing(
   query: Query,
-  { connection, names }: CollectionParts,
+  parts: CollectionParts,
   type: ElementType,
   dims: number,
 ): Promise<boolean> {
+  const { connection, names } = parts;
   const tables = [names.table, names.tombstones, names.collections];
   const [found] = await query(
     `SELECT ${tables.map((_, index) => `to_regclass($${index + 1}) IS NOT NULL AS t${index}`).join(', ')}`,
@@ -64,6 +65,8 @@ async function createWhatIsMissing(
   );
   const isNew = found?.t0 !== true;
   if (!isNew && found?.t1 === true && found.t2 === true) return false;
+  // Before anything is put beside a table of somebody else.
+  if (!isNew) await checkColumns(query, parts, type, dims);
   const statements = createStatements(names, typeName(type), dims);
   try {
     for (const statement of statements) await query(statement);
