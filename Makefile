@@ -18,7 +18,7 @@ SOURCES := $(shell find src online workers scripts -name '*.ts' 2>/dev/null) tsc
 RESULTS := .test-results
 VITEST := node_modules/.bin/vitest run --reporter=default --reporter=json
 
-## demo: embed real prose through Kafka, shared memory, the model and a store; then ask questions (ENGINE=triton, SINK=redis)
+## demo: embed real prose through Kafka, shared memory, the model and a store; then ask questions (ENGINE=triton, SINK=redis|pgvector)
 .PHONY: demo
 demo: dist/.built
 	@ENGINE="$(or $(ENGINE),embedded)" SINK="$(or $(SINK),lancedb)" exec node dist/scripts/demo/main.js
@@ -97,7 +97,7 @@ docs: node_modules/.installed
 .PHONY: build
 build: dist/.built
 
-## stack: start Kafka, Redis and Triton on free ports until Ctrl-C
+## stack: start Kafka, Redis, PostgreSQL and Triton on free ports until Ctrl-C
 .PHONY: stack
 stack: dist/.built
 	@exec node dist/scripts/stack/main.js up

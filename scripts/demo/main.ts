@@ -97,7 +97,8 @@ async function endsEarly(worker: Program): Promise<never> {
 function readChoice(): DemoChoice {
   const { ENGINE: engine = 'embedded', SINK: sink = 'lancedb' } = process.env;
   if (engine !== 'embedded' && engine !== 'triton') throw new Error('ENGINE is embedded or triton');
-  if (sink !== 'lancedb' && sink !== 'redis') throw new Error('SINK is lancedb or redis');
+  if (sink !== 'lancedb' && sink !== 'redis' && sink !== 'pgvector')
+    throw new Error('SINK is lancedb, redis or pgvector');
   return { engine, sink };
 }
 
@@ -149,9 +150,14 @@ async function untilLagZero(admin: KafkaAdmin, signal: AbortSignal): Promise<Off
 }
 
 function sinkOf({ env }: DemoParts): SinkChoice {
-  return env.RAG_SERVING_SINK === 'redis'
-    ? { name: 'redis', options: { url: env.RAG_SERVING_REDIS_URL ?? '' } }
-    : { name: 'lancedb', options: { uri: env.RAG_SERVING_LANCEDB_PATH ?? '', table: 'chunks' } };
+  switch (env.RAG_SERVING_SINK) {
+    case 'redis':
+      return { name: 'redis', options: { url: env.RAG_SERVING_REDIS_URL ?? '' } };
+    case 'pgvector':
+      return { name: 'pgvector', options: { url: env.RAG_SERVING_PGVECTOR_URL ?? '' } };
+    default:
+      return { name: 'lancedb', options: { uri: env.RAG_SERVING_LANCEDB_PATH ?? '', table: 'chunks' } };
+  }
 }
 
 function printAnswer({ question, source, hits }: Answer): void {

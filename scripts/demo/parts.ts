@@ -2,11 +2,12 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startKafka } from '../stack/kafka.ts';
+import { startPostgres } from '../stack/postgres.ts';
 import { Program } from '../stack/program.ts';
 import { startRedis } from '../stack/redis.ts';
 import { startTriton } from '../stack/triton.ts';
 
-export type DemoChoice = { readonly engine: 'embedded' | 'triton'; readonly sink: 'lancedb' | 'redis' };
+export type DemoChoice = { readonly engine: 'embedded' | 'triton'; readonly sink: 'lancedb' | 'redis' | 'pgvector' };
 
 export type DemoParts = {
   readonly bootstrapServers: string;
@@ -62,6 +63,11 @@ export class Demo {
   async #startStore(sink: DemoChoice['sink']): Promise<Record<string, string>> {
     if (sink === 'lancedb') {
       return { RAG_SERVING_SINK: 'lancedb', RAG_SERVING_LANCEDB_PATH: join(this.folder, 'lancedb') };
+    }
+    if (sink === 'pgvector') {
+      this.#announce('starting PostgreSQL');
+      const postgres = this.#keep(await startPostgres({ onLine: this.#say }));
+      return { RAG_SERVING_SINK: 'pgvector', RAG_SERVING_PGVECTOR_URL: postgres.url };
     }
     this.#announce('starting Redis');
     const redis = this.#keep(await startRedis({ onLine: this.#say }));

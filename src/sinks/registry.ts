@@ -10,14 +10,22 @@ import type { RedisSinkOptions } from './redis/options.ts';
 import type { Sink } from './sink.ts';
 
 /** A sink, named as in the setting RAG_SERVING_SINK, and its own options. `memory` keeps rows until the process ends: for tests and benchmarks only. */
-export type SinkChoice =
+export type SingleSinkChoice =
   | { readonly name: 'lancedb'; readonly options: LanceDbSinkOptions }
   | { readonly name: 'redis'; readonly options: RedisSinkOptions }
   | { readonly name: 'pgvector'; readonly options: PgVectorSinkOptions }
   | { readonly name: 'memory'; readonly options?: MemorySinkOptions };
 
+/** One store, or several that all get every row. */
+export type SinkChoice = SingleSinkChoice | { readonly name: 'fan-out'; readonly members: readonly SingleSinkChoice[] };
+
 /** Makes the sink and connects to nothing: `open` does. */
 export async function createSink(choice: SinkChoice, log: Log, clock: Clock): Promise<Sink> {
+  if (choice.name === 'fan-out') {
+    const { FanOutSink } = await import('./fan-out/sink.ts');
+    const members = await Promise.all(choice.members.map((member) => createSink(member, log, clock)));
+    return new FanOutSink(members, log);
+  }
   const sinkLog = log.child({ sink: choice.name });
   switch (choice.name) {
     case 'lancedb': {

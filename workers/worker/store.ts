@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
-import { type SinkConfig, sinkSettings } from '../../src/config/sections/sink.ts';
+import { type SingleSinkConfig, type SinkConfig, sinkSettings } from '../../src/config/sections/sink.ts';
 import { asServingError } from '../../src/errors.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
-import { createSink, type SinkChoice } from '../../src/sinks/registry.ts';
+import { createSink, type SingleSinkChoice, type SinkChoice } from '../../src/sinks/registry.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Health } from './engine-connection.ts';
@@ -14,6 +14,12 @@ const WAIT_MS = 1_000;
 const LOG_EVERY = 10;
 
 export function sinkChoice(config: SinkConfig): SinkChoice {
+  return config.kind === 'fan-out'
+    ? { name: config.kind, members: config.members.map(singleChoice) }
+    : singleChoice(config);
+}
+
+function singleChoice(config: SingleSinkConfig): SingleSinkChoice {
   const { tombstoneRetentionMs } = config;
   switch (config.kind) {
     case 'lancedb':
@@ -77,7 +83,7 @@ export async function openStore(
     try {
       await sink.open(contract, signal);
       health.pass();
-      log.info('store is open', { sink: sink.name, setting: sinkSettings.kind.name });
+      log.info('store is open', { sink: sink.name, setting: sinkSettings.kinds.name });
       return sink;
     } catch (thrown) {
       await sink.close();

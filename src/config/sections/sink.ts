@@ -2,7 +2,7 @@
 import { redisUrl } from '../address-types.ts';
 import type { EnvReader } from '../env-reader.ts';
 import { path } from '../file-types.ts';
-import { boolean, choice, integer, text } from '../leaf-types.ts';
+import { boolean, choice, choices, integer, text } from '../leaf-types.ts';
 import type { Secret } from '../secret.ts';
 import { always, unset } from '../setting.ts';
 import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-pgvector.ts';
@@ -11,8 +11,8 @@ export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'memory'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {
-  kind: choice('RAG_SERVING_SINK', sinkKinds, always('lancedb'), {
-    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; memory forgets everything and is for tests and benchmarks.',
+  kinds: choices('RAG_SERVING_SINK', sinkKinds, ['lancedb'], {
+    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; memory forgets everything and is for tests and benchmarks. Several, as redis,pgvector, each get every row; the first is the one that is read.',
   }),
   storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
   tombstoneRetentionMs: integer(
@@ -81,7 +81,16 @@ export type MemorySinkConfig = {
   readonly tombstoneRetentionMs: number;
 };
 
-export type SinkConfig = LancedbSinkConfig | RedisSinkConfig | PgVectorSinkConfig | MemorySinkConfig;
+export type SingleSinkConfig = LancedbSinkConfig | RedisSinkConfig | PgVectorSinkConfig | MemorySinkConfig;
+
+export type FanOutConfig = {
+  readonly kind: 'fan-out';
+  readonly members: readonly SingleSinkConfig[];
+  readonly storeText: boolean;
+  readonly tombstoneRetentionMs: number;
+};
+
+export type SinkConfig = SingleSinkConfig | FanOutConfig;
 
 export function readSink(read: EnvReader): SinkConfig {
   const all = sinkSettings;
@@ -102,28 +111,26 @@ export function readSink(read: EnvReader): SinkConfig {
     );
   }
   const pgvector = readPgVector(read, value, { ...common, allowMixedFingerprints });
-  switch (value.kind) {
-    case 'lancedb':
-      return {
-        kind: 'lancedb',
-        path: value.lancedbPath,
-        table: value.lancedbTable,
-        ...common,
-        allowMixedFingerprints,
-      };
-    case 'redis':
-      return {
-        kind: 'redis',
-        url: value.redisUrl,
-        caPath: value.redisCaPath,
-        keyPrefix: value.redisKeyPrefix,
-        vectorDtype: value.redisVectorDtype,
-        ...common,
-        allowMixedFingerprints,
-      };
-    case 'pgvector':
-      return pgvector;
-    case 'memory':
-      return { kind: 'memory', ...common };
-  }
+  const memberOf = (kind: (typeof sinkKinds)[number]): SingleSinkConfig => {
+    switch (kind) {
+      case 'lancedb':
+        return { kind, path: value.lancedbPath, table: value.lancedbTable, ...common, allowMixedFingerprints };
+      case 'redis':
+        return {
+          kind,
+          url: value.redisUrl,
+          caPath: value.redisCaPath,
+          keyPrefix: value.redisKeyPrefix,
+          vectorDtype: value.redisVectorDtype,
+          ...common,
+          allowMixedFingerprints,
+        };
+      case 'pgvector':
+        return pgvector;
+      case 'memory':
+        return { kind, ...common };
+    }
+  };
+  const members = value.kinds.map(memberOf);
+  return members.length === 1 ? members[0]! : { kind: 'fan-out', members, ...common };
 }

@@ -16,6 +16,16 @@ describe('registry', () => {
     for (const sink of sinks) await sink.close();
   });
 
+  it('makes a fan-out of several, named after them', async () => {
+    const members = [{ name: 'memory' }, { name: 'redis', options: { url: 'redis://127.0.0.1:1' } }] as const;
+    const sink = await createSink({ name: 'fan-out', members }, silentLog, systemClock);
+    expect(sink.name).toBe('memory+redis');
+    await sink.close();
+    await expect(createSink({ name: 'fan-out', members: [] }, silentLog, systemClock)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
+  });
+
   it('refuses bad options before anything is opened', async () => {
     const bad = [
       { name: 'lancedb', options: { uri: ' ', table: 'chunks' } },
