@@ -52,3 +52,10 @@ export async function addTrigger(url: string, table: string, body: string): Prom
   );
   return () => runSql(url, `DROP TRIGGER trouble ON "${table}"`);
 }
+
+/** With vectors of other dims than those of the contract tests, and limits for large batches. */
+export async function openSized(url: string, table: string, dims: number): Promise<Sink> {
+  const sink = await createPgVectorSink({ url, table, statementTimeoutMs: 120_000 });
+  await sink.open(contractOf('FP16', { dims }));
+  return sink;
+}
