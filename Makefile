@@ -52,12 +52,13 @@ bench-online: dist/.built
 live-page-image: dist/.built
 	@node_modules/.bin/vitest run --project benchmark test/benchmark/live-page.test.ts
 
-## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton); writes .chaos/report.json
+## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton, CHAOS_SINK=pgvector); writes .chaos/report.json
 .PHONY: chaos
 chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)
 chaos: export CHAOS_CHECK_EVERY := $(or $(CHAOS_CHECK_EVERY),1)
 chaos: export CHAOS_SEED := $(CHAOS_SEED)
 chaos: export CHAOS_ENGINE := $(CHAOS_ENGINE)
+chaos: export CHAOS_SINK := $(CHAOS_SINK)
 chaos: dist/.built
 	@node_modules/.bin/vitest run --project chaos test/chaos/rounds.test.ts
 

@@ -1,14 +1,15 @@
-/** Engine, broker and Redis of a chaos run, each a real process behind a proxy of its own, and what can happen to each. */
+/** Engine, broker and store of a chaos run, each a real process behind a proxy of its own, and what can happen to each. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../scripts/stack/free-port.ts';
 import { type RunningKafka, startKafka } from '../../scripts/stack/kafka.ts';
+import { startPostgres } from '../../scripts/stack/postgres.ts';
 import { type FaultProxy, startProxy } from '../../scripts/stack/proxy.ts';
-import { type RunningRedis, startRedis } from '../../scripts/stack/redis.ts';
+import { startRedis } from '../../scripts/stack/redis.ts';
 import type { KillSignal, RunningServer } from '../../scripts/stack/server-process.ts';
 import { startTriton } from '../../scripts/stack/triton.ts';
 import { type EngineProcess, startEngine } from '../integration/worker/harness.ts';
 import type { PartAction } from './plan.ts';
-import type { EngineKind } from './settings.ts';
+import type { ChaosSettings } from './settings.ts';
 import type { ShmMount } from './shm-mount.ts';
 
 type Server = Pick<RunningServer, 'kill' | 'restart' | 'stop'>;
@@ -55,15 +56,16 @@ class EmbeddedEngine implements Server {
   }
 }
 
-export type Parts = Readonly<Record<'engine' | 'broker' | 'redis', Behind>> & {
+export type Parts = Readonly<Record<'engine' | 'broker' | 'store', Behind>> & {
   readonly kafka: RunningKafka;
-  readonly store: RunningRedis;
+  /** Of the store itself, past its proxy. */
+  readonly storePort: number;
   /** What workers are told: each address is that of a proxy. */
   readonly env: Readonly<Record<string, string>>;
 };
 
 export async function startParts(
-  engine: EngineKind,
+  { engine, sink }: Pick<ChaosSettings, 'engine' | 'sink'>,
   journal: string,
   mount: ShmMount,
   onClose: (close: () => Promise<unknown>) => void,
@@ -81,13 +83,17 @@ export async function startParts(
   // The broker tells its clients where to go, so it has to know its proxy.
   const brokerProxyPort = await freePort();
   const kafka = await started(startKafka({ advertisedPort: brokerProxyPort }));
-  const store = await started(startRedis({ appendonly: true }));
+  const storeServer = await started(sink === 'redis' ? startRedis({ appendonly: true }) : startPostgres());
   const broker = await behind(kafka, kafka.proxiedPort, brokerProxyPort);
-  const redis = await behind(store, store.port);
-  const shared = { kafka, store, broker, redis };
+  const store = await behind(storeServer, storeServer.port);
+  const shared = { kafka, store, storePort: storeServer.port, broker };
   const env = (engineProxy: FaultProxy) => ({
     KAFKA_BOOTSTRAP_SERVERS: broker.proxy.address,
-    RAG_SERVING_REDIS_URL: `redis://${redis.proxy.address}`,
+    RAG_SERVING_SINK: sink,
+    // Of the store that is not there nothing is told: workers would keep retries in such a Redis.
+    ...(sink === 'redis'
+      ? { RAG_SERVING_REDIS_URL: `redis://${store.proxy.address}` }
+      : { RAG_SERVING_PGVECTOR_URL: `postgres://postgres@${store.proxy.address}/postgres` }),
     RAG_SERVING_BATCH_INGEST_GRPC_URL: engineProxy.address,
   });
   if (engine === 'triton') {

@@ -2,7 +2,7 @@
 import { randomFrom } from './random.ts';
 
 /** What stands behind a proxy of its own and is a process of its own. */
-export const parts = ['engine', 'broker', 'redis'] as const;
+export const parts = ['engine', 'broker', 'store'] as const;
 export type Part = (typeof parts)[number];
 
 export const partActions = ['killed', 'stopped', 'frozen', 'cut off', 'black-holed', 'delayed'] as const;
@@ -30,7 +30,7 @@ export type Effect = 'kill' | 'rebalance' | 'call';
 
 export function effectOf(fault: Fault): Effect {
   if (fault === 'worker killed') return 'kill';
-  if (fault === 'worker frozen' || fault.startsWith('engine') || fault.startsWith('redis')) return 'call';
+  if (fault === 'worker frozen' || fault.startsWith('engine') || fault.startsWith('store')) return 'call';
   return 'rebalance';
 }
 

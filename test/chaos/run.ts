@@ -18,7 +18,7 @@ import { type ChaosReport, writeReport } from './report.ts';
 import { Sender } from './sender.ts';
 import { type ChaosSettings, repeatCommand } from './settings.ts';
 import { machineShm, ownShmMount, type ShmMount } from './shm-mount.ts';
-import { ChaosStore } from './store.ts';
+import { openStore } from './store.ts';
 import { Stream } from './stream.ts';
 import { isVectorOf } from './vectors.ts';
 import { World } from './world.ts';
@@ -97,14 +97,14 @@ export class ChaosRun {
     // Triton's own processes have their queues in /dev/shm too, and clean up only in that of the machine.
     this.#mount = engine === 'triton' ? machineShm : await ownShmMount(SHM_MIB, noMount);
     onClose(() => this.#mount.close());
-    const parts = await startParts(engine, this.#journal, this.#mount, onClose);
+    const parts = await startParts(this.#settings, this.#journal, this.#mount, onClose);
     const topic = new TestTopic(parts.kafka.bootstrapServers);
     await topic.create(PARTITIONS);
     await topic.close();
     const broker = new ChaosBroker(parts.kafka.bootstrapServers, topic.topic, topic.group);
     onClose(() => broker.close());
     await broker.open();
-    const store = new ChaosStore(parts.store.port, PREFIX);
+    const store = openStore(this.#settings.sink, parts.storePort, PREFIX);
     onClose(() => store.close());
     const onFault = (says: string) => this.#fault(says);
     this.#checker = new Checker(this.#model, broker, store, onFault);

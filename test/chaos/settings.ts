@@ -2,12 +2,16 @@
 
 export type EngineKind = 'embedded' | 'triton';
 
+/** Where the workers store. */
+export type StoreKind = 'redis' | 'pgvector';
+
 export type ChaosSettings = {
   readonly seed: number;
   readonly rounds: number;
   /** Everything is compared after so many rounds; within them, faults overlap when there are more than one. */
   readonly checkEvery: number;
   readonly engine: EngineKind;
+  readonly sink: StoreKind;
 };
 
 const SHORT_ROUNDS = 40;
@@ -16,17 +20,20 @@ const SHORT_CHECK_EVERY = 10;
 export function readSettings(env: Readonly<Record<string, string | undefined>>): ChaosSettings {
   const engine = env.CHAOS_ENGINE || 'embedded';
   if (engine !== 'embedded' && engine !== 'triton') throw new Error('CHAOS_ENGINE is neither embedded nor triton');
+  const sink = env.CHAOS_SINK || 'redis';
+  if (sink !== 'redis' && sink !== 'pgvector') throw new Error('CHAOS_SINK is neither redis nor pgvector');
   return {
     seed: wholeNumber(env, 'CHAOS_SEED', 0) ?? Math.floor(Math.random() * 2 ** 31),
     rounds: wholeNumber(env, 'CHAOS_ROUNDS', 1) ?? SHORT_ROUNDS,
     checkEvery: wholeNumber(env, 'CHAOS_CHECK_EVERY', 1) ?? SHORT_CHECK_EVERY,
     engine,
+    sink,
   };
 }
 
 /** The command that does the same again. */
-export function repeatCommand({ seed, rounds, checkEvery, engine }: ChaosSettings): string {
-  return `make chaos CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds} CHAOS_CHECK_EVERY=${checkEvery} CHAOS_ENGINE=${engine}`;
+export function repeatCommand({ seed, rounds, checkEvery, engine, sink }: ChaosSettings): string {
+  return `make chaos CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds} CHAOS_CHECK_EVERY=${checkEvery} CHAOS_ENGINE=${engine} CHAOS_SINK=${sink}`;
 }
 
 function wholeNumber(

@@ -8,7 +8,6 @@ import { abandonedFiles, type ShmMount } from './shm-mount.ts';
 import { ChaosWorker } from './workers.ts';
 
 const WORKER_SETTINGS: Env = {
-  RAG_SERVING_SINK: 'redis',
   RAG_SERVING_SHM_MODE: 'required',
   RAG_SERVING_SHM_SLOT_INPUT_BYTES: '131072',
   RAG_SERVING_MAX_BATCH_SIZE: '32',

@@ -61,7 +61,7 @@ describe('the stream', () => {
 describe('settings of a run', () => {
   it('are told in the command that repeats it', () => {
     const settings = readSettings({ CHAOS_SEED: '7', CHAOS_ROUNDS: '20', CHAOS_ENGINE: '' });
-    expect(settings).toEqual({ seed: 7, rounds: 20, checkEvery: 10, engine: 'embedded' });
+    expect(settings).toEqual({ seed: 7, rounds: 20, checkEvery: 10, engine: 'embedded', sink: 'redis' });
     const told = Object.fromEntries(
       repeatCommand(settings)
         .split(' ')
@@ -71,7 +71,10 @@ describe('settings of a run', () => {
     expect(readSettings(told)).toEqual(settings);
   });
 
-  it.for([{ CHAOS_SEED: 'x' }, { CHAOS_ROUNDS: '0' }, { CHAOS_ENGINE: 'other' }])('%o is refused', (env) => {
-    expect(() => readSettings(env)).toThrow(/CHAOS_/);
-  });
+  it.for([{ CHAOS_SEED: 'x' }, { CHAOS_ROUNDS: '0' }, { CHAOS_ENGINE: 'other' }, { CHAOS_SINK: 'lancedb' }])(
+    '%o is refused',
+    (env) => {
+      expect(() => readSettings(env)).toThrow(/CHAOS_/);
+    },
+  );
 });
