@@ -13,6 +13,7 @@ function collection(env: Env): string {
 
 describe('the collection that a retry queue belongs to', () => {
   const redis = { RAG_SERVING_SINK: 'redis', RAG_SERVING_REDIS_URL: 'redis://u:pw-SENTINEL@one:6379/1' };
+  const postgres = { RAG_SERVING_SINK: 'pgvector', RAG_SERVING_PGVECTOR_URL: 'postgres://u:pw-SENTINEL@one:5432/db' };
   const different: readonly Env[] = [
     {},
     { RAG_SERVING_LANCEDB_PATH: '/elsewhere' },
@@ -22,6 +23,10 @@ describe('the collection that a retry queue belongs to', () => {
     { ...redis, RAG_SERVING_REDIS_KEY_PREFIX: 'other:' },
     { ...redis, RAG_SERVING_REDIS_URL: 'redis://two:6379/1' },
     { ...redis, RAG_SERVING_REDIS_URL: 'redis://one:6379/2' },
+    postgres,
+    { ...postgres, RAG_SERVING_PGVECTOR_TABLE: 'others' },
+    { ...postgres, RAG_SERVING_PGVECTOR_URL: 'postgres://u@one:5432/other' },
+    { ...redis, ...postgres, RAG_SERVING_SINK: 'redis,pgvector' },
   ];
 
   it('differs with the kind of store, its place and its name', () => {
@@ -30,7 +35,9 @@ describe('the collection that a retry queue belongs to', () => {
 
   it('is the same for another user of the same store, and holds no secret', () => {
     expect(collection({ ...redis, RAG_SERVING_REDIS_URL: 'redis://one/1' })).toBe(collection(redis));
-    expect(collection(redis)).not.toContain('SENTINEL');
+    expect(collection({ ...postgres, RAG_SERVING_PGVECTOR_URL: 'postgres://v@one/db' })).toBe(collection(postgres));
+    const both = { ...redis, ...postgres, RAG_SERVING_SINK: 'redis,pgvector' };
+    for (const env of [redis, postgres, both]) expect(collection(env)).not.toContain('SENTINEL');
   });
 });
 
