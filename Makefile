@@ -89,10 +89,10 @@ generate: node_modules/.installed
 generate-check: node_modules/.installed
 	@npm run --silent generate:check
 
-## docs: what is written from tables and schemas in the code: docs/metrics.md, docs/openapi.json, .env.example, dashboards
+## docs: what is written from tables and schemas in the code: docs/metrics.md, docs/openapi.json, .env.example, dashboards, model-repos
 .PHONY: docs
 docs: node_modules/.installed
-	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy test/unit/ops/openapi.test.ts -u
+	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy test/unit/ops/openapi.test.ts test/unit/scripts/build-model-repos/committed.test.ts -u
 
 ## build: compile to dist/
 .PHONY: build
@@ -117,6 +117,11 @@ export-onnx: dist/.built
 .PHONY: build-trt-engine
 build-trt-engine: dist/.built
 	@exec node dist/scripts/build-trt-engine/main.js $(ARGS)
+
+## build-model-repos: Triton repositories of the pools, or a check of them (ARGS="--help"; docs/models.md)
+.PHONY: build-model-repos
+build-model-repos: dist/.built
+	@exec node dist/scripts/build-model-repos/main.js $(ARGS)
 
 ## clean: remove what was built and the demo's data (the download cache stays)
 .PHONY: clean

@@ -21,6 +21,12 @@ export type Pool = {
   readonly queueDelayMicroseconds: number;
   /** Batch sizes that the encoder sends off without waiting. */
   readonly preferredBatchSizes: readonly number[];
+  /** Requests that wait before each model of the pipeline; what comes on top is refused at once. */
+  readonly maxQueuedRequests: number;
+  /** The pool's deadline: a request that has waited for so long has no caller any more. */
+  readonly queueTimeoutMicroseconds: number;
+  /** Tokenizers that run at a time; one does some 6,000 texts of 1,000 characters a second. */
+  readonly tokenizerInstances: number;
   /** The shape that TensorRT chooses its kernels for: what such a pool sees most. */
   readonly usual: { readonly batch: number; readonly tokens: number };
 };
@@ -37,6 +43,9 @@ export const pools: Readonly<Record<ProfileName, Pool>> = {
     maxTokens: 512,
     queueDelayMicroseconds: 2_000,
     preferredBatchSizes: [8, 16, 32],
+    maxQueuedRequests: 128,
+    queueTimeoutMicroseconds: 15_000,
+    tokenizerInstances: 1,
     usual: { batch: 8, tokens: 64 },
   },
   online_rerank: {
@@ -50,6 +59,9 @@ export const pools: Readonly<Record<ProfileName, Pool>> = {
     maxTokens: 2_048,
     queueDelayMicroseconds: 4_000,
     preferredBatchSizes: [16, 32],
+    maxQueuedRequests: 32,
+    queueTimeoutMicroseconds: 35_000,
+    tokenizerInstances: 2,
     usual: { batch: 32, tokens: 256 },
   },
   batch_ingestion: {
@@ -63,6 +75,12 @@ export const pools: Readonly<Record<ProfileName, Pool>> = {
     maxTokens: 512,
     queueDelayMicroseconds: 50_000,
     preferredBatchSizes: [128, 256],
+    maxQueuedRequests: 64,
+    queueTimeoutMicroseconds: 30_000_000,
+    tokenizerInstances: 2,
     usual: { batch: 256, tokens: 256 },
   },
 };
+
+/** How long a tokenizer waits for more rows: those that leave together have one length, and can share a batch of the encoder. */
+export const TOKENIZER_QUEUE_DELAY_MICROSECONDS = 500;

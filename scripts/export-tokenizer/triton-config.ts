@@ -1,14 +1,15 @@
-/**
- * config.pbtxt of a tokenizer model. Names of inputs and outputs are those of the graph.
- *
- * Requests are batched here although tokenizing gains nothing by it: rows that leave in one batch have one length, and only
- * requests of one shape can share a batch of the encoder that comes next.
- */
-import { OUTPUTS, type Truncation } from './row-nodes.ts';
-import { INPUTS, type ModelType } from './tokenizer-graph.ts';
+/** config.pbtxt of a tokenizer by itself, as the pool has it whose batch is the same. */
+import { create } from '@bufbuild/protobuf';
+import { ModelConfigSchema } from '../../src/kserve/gen/model_config_pb.ts';
+import { printConfig } from '../model-config/print.ts';
+import { tokenizerQueue } from '../model-config/queues.ts';
+import { type TokenizerBackend, tokenizerBackends, tokenizerConfig } from '../model-config/tokenizer-config.ts';
+import { pools } from '../pools.ts';
+import type { Truncation } from './row-nodes.ts';
+import type { ModelType } from './tokenizer-graph.ts';
 
-export const backends = ['onnx', 'python'] as const;
-export type Backend = (typeof backends)[number];
+export const backends = tokenizerBackends;
+export type Backend = TokenizerBackend;
 
 export type TritonConfig = {
   readonly name: string;
@@ -22,43 +23,10 @@ export type TritonConfig = {
   readonly libraryPath: string;
 };
 
-const WAIT_US = 500;
-
 export function tritonConfig(config: TritonConfig): string {
-  const { modelType, backend } = config;
-  const what = modelType === 'embedding' ? 'texts' : 'pairs of query and passage';
-  const tensor = (type: string, dims: number) => (name: string) =>
-    `  { name: ${quoted(name)} data_type: ${type} dims: [ ${dims} ] }`;
-  const parameter = (key: string, value: string) =>
-    `parameters { key: ${quoted(key)} value { string_value: ${quoted(value)} } }`;
-  return [
-    `# Tokenizes ${what}: up to ${config.maxTokens} tokens a row, padded to the longest of the batch. Written by export-tokenizer.`,
-    `name: ${quoted(config.name)}`,
-    `backend: ${quoted(backend === 'onnx' ? 'onnxruntime' : 'python')}`,
-    `max_batch_size: ${config.maxBatch}`,
-    'input [',
-    INPUTS[modelType].map(tensor('TYPE_STRING', 1)).join(',\n'),
-    ']',
-    'output [',
-    OUTPUTS.map(tensor('TYPE_INT64', -1)).join(',\n'),
-    ']',
-    `dynamic_batching { max_queue_delay_microseconds: ${WAIT_US} }`,
-    'instance_group [ { kind: KIND_CPU count: 1 } ]',
-    ...(backend === 'onnx'
-      ? [
-          `model_operations { op_library_filename: ${quoted(config.libraryPath)} }`,
-          // One thread an instance: the operators of a row follow each other anyway.
-          parameter('intra_op_thread_count', '1'),
-          parameter('inter_op_thread_count', '1'),
-        ]
-      : []),
-    parameter('tokenizer_sha256', config.tokenizerSha256),
-    parameter('max_tokens', String(config.maxTokens)),
-    parameter('truncation', config.truncation),
-    '',
-  ].join('\n');
-}
-
-function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+  const fitting = Object.values(pools).filter(({ modelType }) => modelType === config.modelType);
+  const pool = fitting.find(({ maxBatch }) => maxBatch === config.maxBatch) ?? fitting[0]!;
+  const settings = { ...config, queue: tokenizerQueue(pool), instances: pool.tokenizerInstances };
+  const { config: init, notes } = tokenizerConfig(settings);
+  return printConfig(create(ModelConfigSchema, init), notes);
 }

@@ -14,6 +14,8 @@ export type TritonProgram = {
   readonly backends: string;
   /** Interpreter of the environment with numpy, onnxruntime, tokenizers and the MiniLM model. */
   readonly python: string;
+  /** Where that environment has its packages. */
+  readonly packages: string;
   readonly environment: NodeJS.ProcessEnv;
 };
 
@@ -40,6 +42,7 @@ export async function tritonProgram(report: Report): Promise<TritonProgram> {
     server: join(packages, 'pytriton/tritonserver/bin/tritonserver'),
     backends: join(folder, 'backends'),
     python,
+    packages,
     environment: {
       ...inherited,
       // The Python inside the stub looks "python3" up on the PATH and so adopts the environment.

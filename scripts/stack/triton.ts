@@ -1,5 +1,6 @@
 /**
- * Starts a real Triton on 127.0.0.1 with the test models: `startTriton()` resolves when every loaded model is ready.
+ * Starts a real Triton on 127.0.0.1 with the pipelines of the pools, as build-model-repos makes them for a CPU, and with models that
+ * misbehave on request: `startTriton()` resolves when every loaded model is ready.
  *
  * Its python backend makes files in /dev/shm that outlive a killed server; their name starts with a prefix of this instance,
  * so that they can be told from those of others and removed.
@@ -12,11 +13,12 @@ import { freePort } from './free-port.ts';
 import { committedPath } from './package-root.ts';
 import { type RunningServer, startServer } from './server-process.ts';
 import { tritonProgram } from './triton-install.ts';
+import { layPipelines, pipelineModels } from './triton-models.ts';
 
 export { tritonPython } from './triton-install.ts';
 
 export type TritonOptions = {
-  /** Folder of models; the committed test models unless given. */
+  /** Folder of models; the pipelines and the committed test models unless given. */
   readonly modelRepository?: string;
   /** Names of the models to load, with what ensembles among them need; every one unless given. */
   readonly models?: readonly string[];
@@ -50,10 +52,11 @@ const STOP_TIMEOUT_MS = 10_000;
 const QUESTION_TIMEOUT_MS = 2_000;
 
 export async function startTriton(options: TritonOptions = {}): Promise<RunningTriton> {
-  const program = await tritonProgram(options.onLine ?? (() => undefined));
+  const report = options.onLine ?? (() => undefined);
+  const program = await tritonProgram(report);
   const dataDir = await dataFolder('triton', undefined);
   const modelRepository = options.modelRepository ?? join(dataDir, 'triton-models');
-  const models = options.models ?? (await readdir(options.modelRepository ?? committedPath(TEST_MODELS)));
+  const models = options.models ?? (await namesIn(options.modelRepository));
   const [grpcPort, httpPort, metricsPort] = [
     options.grpcPort ?? (await freePort()),
     options.httpPort ?? (await freePort()),
@@ -91,6 +94,9 @@ export async function startTriton(options: TritonOptions = {}): Promise<RunningT
       for (const folder of [TEST_MODELS, SHARED_PYTHON]) {
         await cp(committedPath(folder), join(dataDir, basename(folder)), { recursive: true });
       }
+      if (models.some((model) => pipelineModels.includes(model))) {
+        await layPipelines(modelRepository, program.packages, report);
+      }
     },
     probe: () => askReady(httpUrl),
     readyTimeoutMs: READY_TIMEOUT_MS,
@@ -103,6 +109,11 @@ export async function startTriton(options: TritonOptions = {}): Promise<RunningT
     shmPrefix,
     modelRepository,
   });
+}
+
+async function namesIn(own: string | undefined): Promise<string[]> {
+  if (own !== undefined) return await readdir(own);
+  return [...(await readdir(committedPath(TEST_MODELS))), ...pipelineModels];
 }
 
 async function askReady(httpUrl: string): Promise<void> {

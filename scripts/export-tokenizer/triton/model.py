@@ -26,12 +26,15 @@ class TritonPythonModel:
         self.fallback = load(path, limit, "longest_first")[0]
 
     def execute(self, requests):
-        return [self.answer(request) for request in requests]
+        """All requests get the width of the longest: only requests of one shape can share a batch of the encoder."""
+        parts = []
+        for request in requests:
+            columns = [texts(request, name) for name in self.inputs]
+            parts.append([self.encode(row) for row in zip(*columns, strict=True)])
+        width = max((len(encoding.ids) for encodings in parts for encoding in encodings), default=0)
+        return [self.answer(encodings, width) for encodings in parts]
 
-    def answer(self, request):
-        columns = [texts(request, name) for name in self.inputs]
-        encodings = [self.encode(row) for row in zip(*columns, strict=True)]
-        width = max((len(encoding.ids) for encoding in encodings), default=0)
+    def answer(self, encodings, width):
         arrays = {
             "INPUT_IDS": np.full((len(encodings), width), self.pad["pad_id"], np.int64),
             "ATTENTION_MASK": np.zeros((len(encodings), width), np.int64),

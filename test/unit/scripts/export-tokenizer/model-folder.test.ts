@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ExportOptions, exportTokenizer } from '../../../../scripts/export-tokenizer/model-folder.ts';
 import { checkLibrary } from '../../../../scripts/export-tokenizer/op-library.ts';
+import { parseConfig } from '../../../../scripts/model-config/parse.ts';
 import { readModelFile } from '../../../../scripts/onnx/model-file.ts';
 import { asFile, smallTokenizer } from '../../../support/small-tokenizer.ts';
 
@@ -55,11 +56,15 @@ describe('the folder of a tokenizer model', () => {
     await exportTokenizer({ ...options, modelType: 'reranker', maxBatch: 32, servedFrom: '/models/pairs/' }, quiet);
     const config = await readFile(join(options.outputDir, 'config.pbtxt'), 'utf8');
     const { graph } = await readModelFile(join(options.outputDir, '1/model.onnx'));
-    const named = [...config.matchAll(/\{ name: "(\w+)"/g)].map(([, name]) => name);
+    const { config: read, problems } = parseConfig(config);
+    expect(problems).toEqual([]);
+    const named = [...read.input, ...read.output].map(({ name }) => name);
     expect(named).toEqual([...graph!.input, ...graph!.output].map(({ name }) => name));
     expect(named).toEqual(['QUERY', 'PASSAGE', 'INPUT_IDS', 'ATTENTION_MASK', 'TOKEN_TYPE_IDS']);
-    expect(config).toContain('model_operations { op_library_filename: "/models/pairs/libonnxruntime_extensions.so" }');
-    expect(config).toContain('name: "text_tokenizer"\nbackend: "onnxruntime"\nmax_batch_size: 32\n');
+    expect(read).toMatchObject({
+      ...{ name: 'text_tokenizer', backend: 'onnxruntime', maxBatchSize: 32 },
+      modelOperations: { opLibraryFilename: ['/models/pairs/libonnxruntime_extensions.so'] },
+    });
   });
 
   it('the python backend gets the tokenizer as it is, needs no library and takes what a graph refuses', async () => {
