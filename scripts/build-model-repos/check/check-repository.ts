@@ -35,18 +35,19 @@ async function checkRepository(root: string, repository: string): Promise<Checke
   const models = new Map(folders.map(({ name, config }) => [name, config]));
   // Configurations alone are a template; where one model has its file, the server is meant to start.
   const served = folders.some((folder) => modelFile(folder) !== undefined);
-  const found = pipelineProblems(models);
+  // What could not be read says nothing about what meets it.
+  const readable = folders.every((folder) => folder.problems.length === 0);
+  const found = readable ? pipelineProblems(models) : [];
   const problems = await Promise.all(
     folders.map(async (folder) => {
       const path = relative(root, join(folder.folder, CONFIG_FILE));
       const parsed = folder.problems.map(({ line, message }) => `${path}:${line}: ${message}`);
-      // What could not be read says nothing about the rest.
       const rest =
         folder.problems.length > 0
           ? []
           : [
               ...oneModelProblems(folder.name, folder.config),
-              ...ensembleProblems(folder.config, models),
+              ...(readable ? ensembleProblems(folder.config, models) : []),
               ...found.filter(({ model }) => model === folder.name).map(({ message }) => message),
               ...(served ? missingFile(folder) : []),
               ...(await artifactProblems(folder)),
