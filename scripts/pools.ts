@@ -75,7 +75,7 @@ export const pools: Readonly<Record<ProfileName, Pool>> = {
     maxTokens: 512,
     queueDelayMicroseconds: 50_000,
     preferredBatchSizes: [128, 256],
-    maxQueuedRequests: 64,
+    maxQueuedRequests: 256,
     queueTimeoutMicroseconds: 30_000_000,
     tokenizerInstances: 2,
     usual: { batch: 256, tokens: 256 },

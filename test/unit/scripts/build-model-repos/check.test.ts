@@ -1,10 +1,11 @@
 /** Mistakes that people make in a config.pbtxt, each told by file and cause. */
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkRepositories } from '../../../../scripts/build-model-repos/check/check-repository.ts';
+import { pools } from '../../../../scripts/pools.ts';
 import { writeSmallEncoder } from './small-encoder.ts';
 
 const committed = join(import.meta.dirname, '../../../../model-repos/online_embedding');
@@ -25,6 +26,14 @@ async function edit(model: string, from: string | RegExp, to: string): Promise<v
 }
 
 const problems = async () => (await checkRepositories(root)).problems;
+
+it('the committed repositories have no problem, and there is nothing else beside them', async () => {
+  const all = join(committed, '..');
+  expect(await checkRepositories(all)).toEqual({ models: 9, problems: [] });
+  const folders = (await readdir(all, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+  const repositories = Object.values(pools).map(({ repository }) => repository);
+  expect(folders.map(({ name }) => name).sort()).toEqual(repositories.sort());
+});
 
 describe('one configuration', () => {
   it.each([
