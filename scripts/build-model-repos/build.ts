@@ -61,6 +61,10 @@ async function layOut(options: BuildOptions, folder: string, report: Report): Pr
   const { pool, runtime, source } = options;
   const encoder = source ? await readEncoder(source.encoder, pool, runtime) : referenceEncoder(pool.modelType);
   const maxTokens = options.maxTokens ?? encoder.maxTokens ?? pool.maxTokens;
+  if (maxTokens > (encoder.maxTokens ?? maxTokens)) {
+    const message = `--max-tokens ${maxTokens} is more than the ${encoder.maxTokens} that the encoder takes`;
+    throw new ServingError('ARGUMENT_INVALID', message);
+  }
   const wanted = { pool, maxTokens, backend: options.tokenizerBackend, truncation: options.truncation };
   const place = join(folder, pool.tokenizer);
   await mkdir(folder, { recursive: true });

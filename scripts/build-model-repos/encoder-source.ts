@@ -16,7 +16,7 @@ export type EncoderSource = {
   readonly inputs: readonly string[];
   /** Files of its version's folder, by the name they have there. */
   readonly files: Readonly<Record<string, string>>;
-  /** Longest row that the engine was built for; undefined of a graph, which takes any. */
+  /** Longest row that the engine was built for, or the graph has positions for; undefined when it does not say. */
   readonly maxTokens?: number;
 };
 
@@ -70,7 +70,9 @@ async function readGraph(path: string, pool: Pool, runtime: Runtime): Promise<En
   const weights = model.graph!.initializer.flatMap(({ externalData }) =>
     externalData.filter(({ key }) => key === 'location').map(({ value }) => value),
   );
+  const positions = Number(properties.positions);
   return {
+    ...(positions > 0 && { maxTokens: Math.min(positions, pool.maxTokens) }),
     identity: identityOf(properties, { dtype, dims: answer.dims.at(-1)! }),
     inputs: ENCODER_INPUTS.filter((name) => inputs.some((input) => input.name === name)),
     files: {

@@ -61,6 +61,13 @@ describe('a repository from a graph and a tokenizer.json', () => {
     ]);
   });
 
+  it('takes rows no longer than the graph has positions for', async () => {
+    await writeSmallEncoder(join(folder, 'embedder.onnx'), { properties: { ...properties, positions: '128' } });
+    await expect(build({ maxTokens: 256 })).rejects.toThrow('--max-tokens 256 is more than the 128');
+    await build();
+    expect((await configOf('text_tokenizer')).parameters.max_tokens!.stringValue).toBe('128');
+  });
+
   it("the tokenizer's manifest has the sum of the configuration that is there", async () => {
     await build();
     const model = join(folder, 'out/online_embedding/text_tokenizer');
