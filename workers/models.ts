@@ -1,0 +1,19 @@
+/**
+ * `rag-serving models`: the group of commands about model files. A new one is a file in models/ that registers itself on
+ * the group, and a line in the list. What they start is loaded only when one runs.
+ */
+import type { Command } from 'commander';
+import type { Env } from '../src/config/env-reader.ts';
+
+type RegisterInto = (models: Command, env: Env) => void;
+
+/** In the order of the help. */
+const subcommands: readonly RegisterInto[] = [];
+
+export function registerModelsCommand(program: Command, env: Env): void {
+  const models = program
+    .command('models')
+    .description('push, pull, list and verify models of a registry on S3 or in a folder')
+    .helpCommand('help [command]', 'print help for a command of the group');
+  for (const register of subcommands) register(models, env);
+}
