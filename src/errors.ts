@@ -62,6 +62,14 @@ const CATALOGUE = {
   KAFKA_OFFSETS_GONE: 'fatal',
   KAFKA_TRANSACTION_FENCED: 'fatal',
 
+  REGISTRY_UNAVAILABLE: 'outage',
+  REGISTRY_ACCESS_DENIED: 'fatal',
+  REGISTRY_NOT_FOUND: 'fatal',
+  REGISTRY_CONFLICT: 'fatal',
+  REGISTRY_CORRUPT: 'fatal',
+  MODEL_INCOMPATIBLE: 'fatal',
+  DISK_FULL: 'fatal',
+
   BREAKER_OPEN: 'outage',
   OVERLOADED: 'backpressure',
   RETRIEVAL_DEADLINE: 'outage',

@@ -61,6 +61,7 @@ const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
   [/^fastify|^@fastify\//, /^src\/ops\//],
   [/^(pino|prom-client)$|^@opentelemetry\//, /^src\/telemetry\//],
   [/^onnxruntime-node$|^@huggingface\/tokenizers$/, /^src\/engine\//],
+  [/^@aws-sdk\/|^@smithy\//, /^src\/registry\/s3\//],
   [/^commander$/, /^(workers|scripts)\//],
   [/^@bufbuild\/protobuf/, /^src\/(kserve|inference|engine)\//],
 ];

@@ -41,6 +41,8 @@ export const commands: readonly CommandEntry[] = [
     name: 'retries',
     summary: 'chunks that wait for another attempt: list them, run them now, drop them',
     load: async () => (await import('./retries.ts')).registerRetriesCommand,
+  },
+  {
     name: 'models',
     summary: 'push, pull, list and verify models of a registry on S3 or in a folder',
     load: async () => (await import('./models.ts')).registerModelsCommand,

@@ -27,6 +27,8 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 // LanceDB writes warnings to standard error by itself, past our redaction, and quotes addresses with their passwords in them.
 process.env.LANCEDB_LOG ??= 'off';
+// The AWS SDK tells Node 20 that a version of it to come will not run there; the one that is installed does.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
 const code = await runCommandLine({
   args: process.argv.slice(2),

@@ -5,6 +5,7 @@ import { onlineSettings } from './sections/online.ts';
 import { pipelineSettings } from './sections/pipeline.ts';
 import { platformSettings, storageSettings } from './sections/platform.ts';
 import { readinessSettings } from './sections/readiness.ts';
+import { registrySettings } from './sections/registry.ts';
 import { retrySettings } from './sections/retry.ts';
 import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
@@ -28,6 +29,7 @@ export const catalogue: readonly CatalogueSection[] = [
   { title: 'Eviction of spot machines', settings: spotSettings },
   { title: 'Traces', settings: traceSettings },
   { title: 'GPU, registry, cloud, monitoring', settings: platformSettings },
+  { title: 'Model registry', settings: registrySettings },
   { title: 'Files', settings: storageSettings },
 ];
 

@@ -14,6 +14,7 @@ import { type OnlineConfig, readOnline } from './sections/online.ts';
 import { type PipelineConfig, readPipeline } from './sections/pipeline.ts';
 import { type PlatformConfig, readCacheDir, readPlatform } from './sections/platform.ts';
 import { type ReadinessConfig, readReadiness } from './sections/readiness.ts';
+import { type RegistryConfig, readRegistry } from './sections/registry.ts';
 import { type RetryConfig, readRetry, retrySettings } from './sections/retry.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
@@ -178,6 +179,15 @@ export type EngineBuildConfig = Warnings & { readonly platform: PlatformConfig }
 export function readEngineBuildConfig(env: Env, machine: Machine = thisMachine()): EngineBuildConfig {
   const read = openReader(env, machine, 'online_embedding');
   return finish(read, { platform: readPlatform(read) });
+}
+
+export type ModelsConfig = Warnings & IdentityConfig & { readonly registry: RegistryConfig };
+
+/** `models` reads where the registry is and nothing else. */
+export function readModelsConfig(env: Env, machine: Machine = thisMachine()): ModelsConfig {
+  const read = openReader(env, machine, 'online_embedding');
+  const { identity } = readServer(read, machine.hostName);
+  return finish(read, { ...identity, registry: readRegistry(read) });
 }
 
 /** What a search imports: the endpoints of both online pools and how they are called. */

@@ -1,12 +1,13 @@
 /**
  * Servers for a test file: `const kafka = useKafka()`, `const redis = useRedis()`, `usePostgres()`, `useTriton()` at the top of a
  * file or describe start one before its tests and stop it after them; read them inside tests as `kafka().bootstrapServers`,
- * `redis().url`, `triton().grpcUrl`. Each is its own instance on free ports; options as of startKafka, startRedis, startTriton.
+ * `redis().url`, `triton().grpcUrl`, `s3().url` (useS3). Each is its own instance on free ports; options as of startKafka, startRedis …
  */
 import { afterAll, beforeAll } from 'vitest';
 import { type KafkaOptions, type RunningKafka, startKafka } from '../../scripts/stack/kafka.ts';
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../scripts/stack/postgres.ts';
 import { type RedisOptions, type RunningRedis, startRedis } from '../../scripts/stack/redis.ts';
+import { type RunningS3, type S3Options, startS3 } from '../../scripts/stack/s3.ts';
 import type { RunningServer } from '../../scripts/stack/server-process.ts';
 import { type RunningTriton, startTriton, type TritonOptions } from '../../scripts/stack/triton.ts';
 
@@ -28,6 +29,10 @@ export function usePostgres(options: PostgresOptions = {}): () => RunningPostgre
 /** `models` limits what is loaded, e.g. `['batch_embedder_ensemble']`: each model is a Python process of 40–150 MB. */
 export function useTriton(options: TritonOptions = {}): () => RunningTriton {
   return useServer('Triton', () => startTriton(options));
+}
+
+export function useS3(options: S3Options = {}): () => RunningS3 {
+  return useServer('S3', () => startS3(options));
 }
 
 function useServer<T extends RunningServer>(name: string, start: () => Promise<T>): () => T {

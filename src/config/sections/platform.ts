@@ -41,11 +41,14 @@ export const platformSettings = {
   modelRegistryUri: url(
     'MODEL_REGISTRY_STORAGE_URI',
     always('s3://rag-model-cache/tensorrt-engines/'),
-    ['s3', 'gs', 'file', 'http', 'https'],
-    { doc: 'Where built engines are kept.' },
+    ['s3', 'file'],
+    { doc: 'Model registry, where built engines are kept: s3://bucket/prefix/, or file:///folder.' },
   ),
   hfToken: secret('HF_TOKEN', { doc: 'Hugging Face token, to fetch gated models.' }, headerSafe),
-  awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', { doc: 'Key id for the model registry.' }),
+  awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', {
+    doc: 'Key id for the model registry.',
+    defaultNote: 'where the AWS SDK looks: profile, role of the pod or machine',
+  }),
   awsSecretAccessKey: secret('AWS_SECRET_ACCESS_KEY', { doc: 'Secret key for the model registry.' }),
   awsDefaultRegion: text(
     'AWS_DEFAULT_REGION',
@@ -54,7 +57,7 @@ export const platformSettings = {
     { test: /^[a-z0-9-]{1,64}$/, says: 'lower-case letters, digits and hyphens' },
   ),
   awsEndpointUrl: url('AWS_ENDPOINT_URL', unset, ['http', 'https'], {
-    doc: 'Address of an S3-compatible store that is not AWS.',
+    doc: 'Address of an S3-compatible store that is not AWS; RAG_SERVING_MODEL_REGISTRY_ENDPOINT goes before.',
   }),
 } as const;
 
