@@ -4,11 +4,16 @@
  */
 import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
+import { registerGc } from './models/gc.ts';
+import { registerList } from './models/list.ts';
+import { registerPull } from './models/pull.ts';
+import { registerPush } from './models/push.ts';
+import { registerVerify } from './models/verify.ts';
 
 type RegisterInto = (models: Command, env: Env) => void;
 
 /** In the order of the help. */
-const subcommands: readonly RegisterInto[] = [];
+const subcommands: readonly RegisterInto[] = [registerPush, registerPull, registerList, registerVerify, registerGc];
 
 export function registerModelsCommand(program: Command, env: Env): void {
   const models = program

@@ -4,7 +4,7 @@
  * call. A pull that is killed just there is mended by the next.
  */
 import { constants } from 'node:fs';
-import { access, chmod, copyFile, link, lstat, mkdir, readdir, realpath, rename, rm, statfs } from 'node:fs/promises';
+import { chmod, copyFile, link, lstat, mkdir, readdir, realpath, rename, rm, statfs } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ServingError } from '../errors.ts';
 import { syncPath } from './durable-files.ts';
@@ -111,10 +111,7 @@ export async function switchOver({ folder, tree, old, stage }: Place): Promise<v
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    async () => (await lstat(path).catch(() => undefined)) !== undefined,
-  );
+  return (await lstat(path).catch(() => undefined)) !== undefined;
 }
 
 /** False on file systems without hard links. */

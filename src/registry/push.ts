@@ -141,6 +141,6 @@ function refuseOtherContent(there: Manifest, digest: string, address: string): v
   if (contentDigest(there) === digest) return;
   throw new ServingError(
     'REGISTRY_CONFLICT',
-    `${address}: ${there.name}:${there.version} is there with other content, and a version never changes; choose another --version`,
+    `${address}: ${there.name}:${there.version} is there with other content, and a version never changes; push it as name:another-version`,
   );
 }
