@@ -38,6 +38,8 @@ const NO_CONNECTION = new Set([
   'ENETUNREACH',
   'EADDRNOTAVAIL',
 ]);
+/** In the middle of a request or an answer. */
+const BROKEN = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ERR_STREAM_PREMATURE_CLOSE']);
 
 /** `doing` reads as "writing blobs/…". An error of ours, or of the caller's signal, stays what it is. */
 export function asS3Error(error: unknown, place: S3Place, doing: string): unknown {
@@ -95,6 +97,8 @@ export function asS3Error(error: unknown, place: S3Place, doing: string): unknow
       `${where}: ${server} does not know it (${said}); check MODEL_REGISTRY_STORAGE_URI and ${ENDPOINT}`,
     );
   }
+  // Not of S3: the disk that is read from, for one.
+  if (status === undefined && name !== 'TimeoutError' && !BROKEN.has(code)) return error;
   return unavailable(`${where}: it failed, and again when retried (${code || said}); try again later`);
 }
 

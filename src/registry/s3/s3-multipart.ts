@@ -9,7 +9,7 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   ListMultipartUploadsCommand,
-  paginateListParts,
+  ListPartsCommand,
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
@@ -117,18 +117,19 @@ async function matchingParts(
 ): Promise<Map<number, string>> {
   const ranges = partRanges(source.sizeBytes, source.partBytes);
   const found = new Map<number, string>();
-  for await (const page of paginateListParts(
-    { client },
-    { Bucket: bucket, Key: key, UploadId },
-    { abortSignal: signal },
-  )) {
+  let marker: string | undefined;
+  for (;;) {
+    const command = new ListPartsCommand({ Bucket: bucket, Key: key, UploadId, PartNumberMarker: marker });
+    const page = await client.send(command, { abortSignal: signal });
     for (const { PartNumber = 0, Size, ETag = '' } of page.Parts ?? []) {
       const index = PartNumber - 1;
       const same = Size === sizeOf(ranges[index]) && ETag.replaceAll('"', '') === source.partMd5[index];
       if (same) found.set(index, ETag);
     }
+    // Not by the marker alone, as the SDK's own paginator does: some servers name one on the last page too.
+    if (page.IsTruncated !== true) return found;
+    marker = page.NextPartNumberMarker;
   }
-  return found;
 }
 
 function sizeOf(range: { readonly start: number; readonly end: number } | undefined): number {
