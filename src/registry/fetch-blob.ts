@@ -17,8 +17,8 @@ import type { RegistryStorage } from './storage.ts';
 export type Blob = {
   readonly sha256: string;
   readonly sizeBytes: number;
-  /** A file here that should have the same content. */
-  readonly copyOf: string | undefined;
+  /** Files here that should have the same content. */
+  readonly copies: readonly string[];
 };
 
 export type FetchTools = {
@@ -38,7 +38,8 @@ export async function fetchBlob(blob: Blob, tools: FetchTools, signal: AbortSign
   if ((await sizeOf(whole)) === blob.sizeBytes) return onBytes(blob.sizeBytes);
   const part = `${whole}.part`;
   const ranges = `${whole}.ranges`;
-  if (blob.copyOf !== undefined && (await copied(blob.copyOf, part, blob, signal))) {
+  for (const copy of blob.copies) {
+    if (!(await copied(copy, part, blob, signal))) continue;
     await rm(ranges, { force: true });
     await rename(part, whole);
     return onBytes(blob.sizeBytes);

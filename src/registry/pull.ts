@@ -102,8 +102,12 @@ async function pullUnderLock(
 }
 
 function blobsToFetch({ manifest }: StoredManifest, { folder }: Place, receipt: Receipt | undefined): readonly Blob[] {
-  const here = new Map((receipt?.manifest.files ?? []).map((file) => [file.sha256, join(folder, file.path)]));
-  return [...blobsOf(manifest.files)].map(([sha256, sizeBytes]) => ({ sha256, sizeBytes, copyOf: here.get(sha256) }));
+  const here = receipt?.manifest.files ?? [];
+  return [...blobsOf(manifest.files)].map(([sha256, sizeBytes]) => ({
+    sha256,
+    sizeBytes,
+    copies: here.filter((file) => file.sha256 === sha256).map(({ path }) => join(folder, path)),
+  }));
 }
 
 async function refuseFullDisk(place: Place, blobs: readonly Blob[]): Promise<void> {

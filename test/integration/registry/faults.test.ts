@@ -160,7 +160,7 @@ describe('a full disk', () => {
   it.skipIf(!mounted)('that fills up meanwhile is told, and no blob gets its name', async () => {
     const stage = join(small, 'stage');
     mkdirSync(stage);
-    const blob = { sha256: sha256Hex(large), sizeBytes: large.length, copyOf: undefined };
+    const blob = { sha256: sha256Hex(large), sizeBytes: large.length, copies: [] };
     const tools = { storage: storageOf(), stage, atOnce: 3, patience: PATIENCE, onBytes: () => {} };
     expect(await failureOf(fetchBlob(blob, tools, signal))).toMatchObject({ code: 'DISK_FULL' });
     expect(existsSync(join(stage, blob.sha256))).toBe(false);
