@@ -60,7 +60,8 @@ export async function untilNobodyCollects(
 }
 
 function isInForce({ untilMs }: Notice, nowMs: number): boolean {
-  return nowMs < untilMs + CLOCK_MARGIN_MS;
+  // Nor one that claims more time than any collection takes: a push waits for it.
+  return nowMs < untilMs + CLOCK_MARGIN_MS && untilMs <= nowMs + GC_MAX_MS + CLOCK_MARGIN_MS;
 }
 
 async function readNotice(storage: RegistryStorage, signal: AbortSignal): Promise<Notice | undefined> {

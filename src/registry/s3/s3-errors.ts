@@ -47,7 +47,8 @@ export function asS3Error(error: unknown, place: S3Place, doing: string): unknow
   const { name, code, status } = factsOf(error);
   const where = `s3://${place.bucket}: ${doing}`;
   const said = `${name}${status === undefined ? '' : `, HTTP ${status}`}`;
-  const server = place.endpoint ?? 'AWS';
+  // The origin alone: an address may hold a password.
+  const server = place.endpoint === undefined ? 'AWS' : new URL(place.endpoint).origin;
   if (NO_CREDENTIALS.has(name)) {
     return denied(`${where}: there are no credentials, or they cannot be had (${name}); set ${CREDENTIALS}`);
   }

@@ -38,6 +38,12 @@ describe('asS3Error', () => {
       expect(`${(error as Error).message} ${JSON.stringify(error)}`).not.toContain('SENTINEL');
     });
   }
+  it('names the server without a password in its address', () => {
+    const own = { ...place, endpoint: 'http://u:SENTINEL@store:9000/x' };
+    const error = asS3Error(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }), own, 'reading x') as Error;
+    expect(error.message).toMatch(/http:\/\/store:9000 cannot be reached/);
+    expect(error.message).not.toContain('SENTINEL');
+  });
   it('leaves what is not of S3: errors of the disk, of ours, of a signal', () => {
     const disk = Object.assign(new Error('x'), { code: 'ENOENT' });
     const ours = new ServingError('DISK_FULL', 'x');
