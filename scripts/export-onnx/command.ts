@@ -1,5 +1,4 @@
 /** The options of the export, checked. Nothing is done here. */
-import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Pooling } from './graph/pooling.ts';
 import type { ModelType } from './model-files.ts';
@@ -56,12 +55,6 @@ export function exportCommand(run: (options: ExportOptions) => Promise<void>): C
     .addHelpText('after', ENVIRONMENT_HELP)
     .showHelpAfterError('(--help tells the options)')
     .action(run);
-}
-
-/** What looks like a path is one, so that a mistyped folder is not looked for on the hub. */
-export async function isFolder(model: string): Promise<boolean> {
-  if (/^[./~]/.test(model)) return true;
-  return (await stat(model).catch(() => undefined))?.isDirectory() === true;
 }
 
 function positive(text: string): number {

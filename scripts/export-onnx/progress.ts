@@ -1,6 +1,6 @@
 /** How far a download is: a bar where someone looks at standard error, a line for each tenth where it goes into a file. */
 import { SingleBar } from 'cli-progress';
-import type { OnFileBytes } from './hub/fetch-model.ts';
+import type { OnFileBytes } from './hub/fetch-files.ts';
 
 export type DownloadProgress = { readonly update: OnFileBytes; stop(): void };
 

@@ -1,24 +1,13 @@
 /** One export from the options to the files: fetch, export, report. */
 import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { ServingError } from '../../src/errors.ts';
 import { writeWhole } from '../onnx/model-file.ts';
-import { type ExportOptions, isFolder } from './command.ts';
+import type { ExportOptions } from './command.ts';
 import { type ExportReport, exportModel } from './export-model.ts';
 import { fetchModel } from './hub/fetch-model.ts';
-import { DEFAULT_RETRY, type RetryPolicy } from './hub/retry.ts';
+import { fromHub, isPath, type Surroundings } from './hub/from-hub.ts';
 import { chooseFiles } from './model-files.ts';
 import { listModelFolder } from './model-folder.ts';
-import { downloadProgress } from './progress.ts';
-
-export type Surroundings = {
-  readonly env: NodeJS.ProcessEnv;
-  readonly cacheDir: string;
-  readonly stderr: NodeJS.WriteStream;
-  readonly retry?: RetryPolicy;
-};
-
-const HUB = 'https://huggingface.co';
 
 /** Throws a ServingError; a model that the gate refused is a report that says so. */
 export async function runExport(
@@ -28,7 +17,7 @@ export async function runExport(
 ): Promise<ExportReport> {
   const say = (line: string) => void surroundings.stderr.write(`${line}\n`);
   const outputPath = resolve(options.outputPath);
-  const source = await findModel(options, surroundings, say, signal);
+  const source = await findModel(options, surroundings, signal);
   const report = await exportModel(
     {
       type: options.modelType,
@@ -51,50 +40,20 @@ export async function runExport(
 
 async function findModel(
   options: ExportOptions,
-  { env, cacheDir, stderr, retry }: Surroundings,
-  say: (line: string) => void,
+  surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<{ model: string; revision?: string; folder: string; graph: string }> {
-  if (await isFolder(options.model)) {
-    const folder = resolve(options.model);
-    const about = { model: options.model, type: options.modelType, wanted: options.onnxFile };
-    const { graph } = chooseFiles(await listModelFolder(folder), about);
+  const { model, revision, modelType: type, onnxFile } = options;
+  if (await isPath(model)) {
+    const folder = resolve(model);
+    const { graph } = chooseFiles(await listModelFolder(folder), { model, type, wanted: onnxFile });
     return { model: basename(folder), folder, graph };
   }
-  const hub = {
-    endpoint: endpointOf(env),
-    token: env.HF_TOKEN || undefined,
-    retry: retry ?? DEFAULT_RETRY,
-    onProgress: say,
-  };
-  const request = { id: options.model, type: options.modelType, onnxFile: options.onnxFile };
-  const progress = downloadProgress(stderr);
-  try {
-    const fetched = await fetchModel(
-      hub,
-      { ...request, revision: options.revision, cacheDir },
-      progress.update,
-      signal,
-    );
-    const { folder, graph, commit } = fetched;
-    if (options.revision !== commit)
-      say(`${options.model} ${options.revision} is ${commit}: --revision ${commit} pins it`);
-    return { model: options.model, revision: commit, folder, graph };
-  } finally {
-    progress.stop();
-  }
-}
-
-function endpointOf({ HF_ENDPOINT }: NodeJS.ProcessEnv): string {
-  const text = HF_ENDPOINT || HUB;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
-    return text.replace(/\/+$/, '');
-  }
-  throw new ServingError(
-    'CONFIG_INVALID',
-    'HF_ENDPOINT is no http or https address without credentials (a token goes into HF_TOKEN)',
+  const request = { id: model, type, onnxFile, revision, cacheDir: surroundings.cacheDir };
+  const { folder, graph, commit } = await fromHub(surroundings, request, (hub, onBytes) =>
+    fetchModel(hub, request, onBytes, signal),
   );
+  return { model, revision: commit, folder, graph };
 }
 
 function summary({ accepted, gate, files, half }: ExportReport, outputPath: string): string[] {

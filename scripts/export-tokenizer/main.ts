@@ -1,10 +1,12 @@
 /** Command line of the tokenizer export. Progress goes to standard error, the manifest's path to standard output. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { isServingError } from '../../src/errors.ts';
+import { cacheRoot } from '../stack/cache.ts';
 import { type ExportOptions, exportTokenizer } from './model-folder.ts';
 import { operatorLibrary } from './op-library.ts';
 import { truncations } from './row-nodes.ts';
 import { modelTypes } from './tokenizer-graph.ts';
+import { findTokenizer } from './tokenizer-source.ts';
 import { backends } from './triton-config.ts';
 
 const HELP = `
@@ -14,13 +16,18 @@ its licence, and manifest.json. The folder's last part is the model's name. Exis
 A graph gives the same ids, masks and types as Hugging Face's Rust library. It follows BERT's WordPiece; a tokenizer
 that it cannot follow exactly is refused by what is different, and --backend python serves it.
 
+Of a hub only tokenizer.json is fetched; the commit is resolved once, printed and written into the manifest. Environment:
+HF_TOKEN, HF_ENDPOINT, and RAG_SERVING_CACHE_DIR for where downloads are kept.
+
 Examples:
-  node dist/scripts/export-tokenizer/main.js --model-type embedding --model ./bge-small-en \\
+  node dist/scripts/export-tokenizer/main.js --model-type embedding --model BAAI/bge-small-en-v1.5 \\
     --output-dir model-repos/online_embedding/text_tokenizer
   node dist/scripts/export-tokenizer/main.js --model-type reranker --model ./ms-marco-minilm --max-length 2048 \\
     --output-dir model-repos/online_reranker/pair_tokenizer --served-from /models/pair_tokenizer`;
 
-type Flags = Omit<ExportOptions, 'library' | 'maxBatch' | 'maxTokens'> & {
+type Flags = Omit<ExportOptions, 'library' | 'maxBatch' | 'maxTokens' | 'source'> & {
+  readonly model: string;
+  readonly revision: string;
   readonly maxLength: number;
   readonly maxBatch?: number;
 };
@@ -35,11 +42,20 @@ function integerIn(min: number, max: number): (text: string) => number {
   };
 }
 
+const stop = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(name, () => {
+    stop.abort(new Error('interrupted'));
+    process.exitCode = 130;
+  });
+}
+
 async function main(): Promise<void> {
   const program = new Command('export-tokenizer')
     .description('a Hugging Face tokenizer as a model of Triton: text in, token ids out, inside the server')
     .addOption(new Option('--model-type <type>', 'what the tokens are for').choices(modelTypes).makeOptionMandatory())
-    .requiredOption('--model <path>', 'tokenizer.json, or a folder that holds it')
+    .requiredOption('--model <id|path>', 'owner/name on the hub, tokenizer.json, or a folder that holds it')
+    .option('--revision <commit>', 'branch, tag or commit on the hub', 'main')
     .requiredOption('--output-dir <folder>', 'folder of the Triton model to write')
     .option(
       '--max-length <tokens>',
@@ -54,10 +70,13 @@ async function main(): Promise<void> {
     .addHelpText('after', HELP)
     .showHelpAfterError('(--help shows the options)')
     .parse();
-  const { maxLength, maxBatch, ...flags } = program.opts<Flags>();
+  const { maxLength, maxBatch, model, revision, ...flags } = program.opts<Flags>();
+  const surroundings = { env: process.env, cacheDir: cacheRoot(), stderr: process.stderr };
+  const source = await findTokenizer({ model, revision }, surroundings, stop.signal);
   await exportTokenizer(
     {
       ...flags,
+      source,
       maxTokens: maxLength,
       maxBatch: maxBatch ?? (flags.modelType === 'embedding' ? 256 : 32),
       library: operatorLibrary,
@@ -70,6 +89,8 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  report(isServingError(error) ? `${error.code}: ${error.message}` : String(error));
-  process.exitCode = 1;
+  if (!stop.signal.aborted) {
+    report(isServingError(error) ? `${error.code}: ${error.message}` : String(error));
+    process.exitCode = 1;
+  }
 }

@@ -16,12 +16,12 @@ import { MODEL_VERSIONS } from './operators.ts';
 import { OUTPUTS, type Truncation } from './row-nodes.ts';
 import { checkIsTokenizer, readTokenizer } from './tokenizer-file.ts';
 import { INPUTS, type ModelType, tokenizerModel } from './tokenizer-graph.ts';
+import type { TokenizerSource } from './tokenizer-source.ts';
 import { type Backend, tritonConfig } from './triton-config.ts';
 
 export type ExportOptions = {
   readonly modelType: ModelType;
-  /** tokenizer.json, or the folder it lies in. */
-  readonly model: string;
+  readonly source: TokenizerSource;
   /** The model's folder; its last part is the model's name. */
   readonly outputDir: string;
   readonly backend: Backend;
@@ -42,7 +42,7 @@ export async function exportTokenizer(options: ExportOptions, report: Report): P
   const target = resolve(options.outputDir);
   const name = basename(target);
   if (!/^[\w.-]+$/.test(name)) throw argument(`the last part of --output-dir, ${name}, is no name of a Triton model`);
-  const content = await readTokenizerFile(options.model);
+  const { content } = options.source;
   await checkReplaceable(target);
   await mkdir(dirname(target), { recursive: true });
   const folder = await mkdtemp(join(dirname(target), `.${name}.`));
@@ -50,7 +50,7 @@ export async function exportTokenizer(options: ExportOptions, report: Report): P
     await chmod(folder, 0o755); // a temporary folder is its owner's alone, and the server is another user
     await mkdir(join(folder, '1'));
     if (options.backend === 'onnx') await writeGraph(folder, content, options, report);
-    else await writePython(folder, content, options);
+    else await writePython(folder, content);
     const servedFrom = options.servedFrom ?? target;
     const config = {
       ...options,
@@ -66,18 +66,6 @@ export async function exportTokenizer(options: ExportOptions, report: Report): P
     await rm(folder, { recursive: true, force: true });
   }
   report(`${target}: model ${name} is written`);
-}
-
-async function readTokenizerFile(model: string): Promise<Buffer> {
-  for (const path of [join(model, 'tokenizer.json'), model]) {
-    try {
-      return await readFile(path);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR') throw error;
-    }
-  }
-  throw argument(`--model ${model} is neither a tokenizer.json nor a folder with one`);
 }
 
 async function checkReplaceable(target: string): Promise<void> {
@@ -105,8 +93,8 @@ async function writeGraph(folder: string, content: Buffer, options: ExportOption
   );
 }
 
-async function writePython(folder: string, content: Buffer, options: ExportOptions): Promise<void> {
-  checkIsTokenizer(content, options.model);
+async function writePython(folder: string, content: Buffer): Promise<void> {
+  checkIsTokenizer(content, 'tokenizer.json');
   await writeFile(join(folder, '1', 'tokenizer.json'), content);
   await cp(committedPath('scripts/export-tokenizer/triton/model.py'), join(folder, '1', 'model.py'));
 }
@@ -124,6 +112,7 @@ async function manifest(folder: string, content: Buffer, options: ExportOptions)
     exporter: await packageVersion(),
     backend: options.backend,
     model_type: options.modelType,
+    ...(options.source.origin && { source: options.source.origin }),
     tokenizer_sha256: sha256(content),
     max_tokens: options.maxTokens,
     max_batch: options.maxBatch,

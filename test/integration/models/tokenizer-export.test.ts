@@ -1,22 +1,24 @@
 /** Exported tokenizer graphs give what Hugging Face's Rust library gives: ids, masks and types, to the last one. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyCharacter } from '../../../scripts/export-tokenizer/bert-characters.ts';
 import { operatorLibrary } from '../../../scripts/export-tokenizer/op-library.ts';
-import type { Truncation } from '../../../scripts/export-tokenizer/row-nodes.ts';
-import { readTokenizer } from '../../../scripts/export-tokenizer/tokenizer-file.ts';
-import { type ModelType, tokenizerModel } from '../../../scripts/export-tokenizer/tokenizer-graph.ts';
-import { writeModelFile } from '../../../scripts/onnx/model-file.ts';
-import { cacheRoot } from '../../../scripts/stack/cache.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import { tritonPython } from '../../../scripts/stack/triton-install.ts';
-import { resolveModel } from '../../../src/engine/model-source.ts';
-import { inBatches, type ParitySpec, tokenizerParity } from '../../support/tokenizer-parity.ts';
-import { curatedTexts, endlessTexts, fuzzedTexts } from './tokenizer-texts.ts';
+import { miniLmTokenizer } from '../../support/real-tokenizers.ts';
+import {
+  type GraphKind,
+  graphParity,
+  inBatches,
+  type ParitySpec,
+  tokenizerParity,
+} from '../../support/tokenizer-parity.ts';
+import { COMMIT, startHub } from '../../unit/scripts/export-onnx/hub-server.ts';
+import { disputedTexts, endlessTexts, fuzzedTexts } from './tokenizer-texts.ts';
 
 const run = promisify(execFile);
 /** Made-up texts for each graph; a long run sets more. */
@@ -30,49 +32,47 @@ describe('an exported tokenizer', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'rag-tokenizer-'));
     library = await operatorLibrary(() => undefined);
-    const { tokenizerPath } = await resolveModel({ cacheDir: cacheRoot() });
-    miniLm = tokenizerPath;
+    miniLm = await miniLmTokenizer();
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  type Wanted = { modelType: ModelType; maxTokens: number; truncation: Truncation; tokenizer?: string };
-
-  async function parity(batches: ParitySpec['batches'], wanted: Wanted) {
-    const { maxTokens, truncation, tokenizer = miniLm } = wanted;
-    const graph = join(folder, 'graph.onnx');
-    const description = readTokenizer(await readFile(tokenizer), tokenizer);
-    await writeModelFile(graph, tokenizerModel(description, { ...wanted, producerVersion: 'test' }));
-    const spec = { library, graph, tokenizer, max_tokens: maxTokens, truncation, batches };
-    return tokenizerParity(spec, join(folder, 'spec.json'));
-  }
+  type Wanted = Omit<GraphKind, 'tokenizer'> & { readonly tokenizer?: string };
+  const parity = (batches: ParitySpec['batches'], wanted: Wanted) =>
+    graphParity(folder, { tokenizer: miniLm, ...wanted }, batches);
 
   const text = { modelType: 'embedding', maxTokens: 512, truncation: 'longest_first' } as const;
 
-  it('has the same ids for texts, alone and in batches of 64, as the command writes it', async () => {
+  /** What is fetched from the hub of this test must not stay in the user's cache. */
+  async function cacheWithLibrary(): Promise<string> {
+    const cache = join(folder, 'cache');
+    await cp(dirname(library), join(cache, basename(dirname(library))), { recursive: true });
+    return cache;
+  }
+
+  it('has the same ids for texts, alone and in batches of 64, as the command writes it of a model on a hub', async () => {
     const output = join(folder, 'text_tokenizer');
     const main = committedPath('dist/scripts/export-tokenizer/main.js');
-    const { stdout } = await run('node', [
-      main,
-      '--model-type',
-      'embedding',
-      '--model',
-      miniLm,
-      '--output-dir',
-      output,
-    ]);
+    const hub = await startHub(new Map([['tokenizer.json', await readFile(miniLm)]]));
+    const env = { ...process.env, HF_ENDPOINT: hub.endpoint, HF_TOKEN: 'hf_secret' };
+    const from = ['--model', 'owner/minilm', '--revision', COMMIT];
+    const { stdout } = await run('node', [main, '--model-type', 'embedding', ...from, '--output-dir', output], {
+      env: { ...env, RAG_SERVING_CACHE_DIR: await cacheWithLibrary() },
+    }).finally(hub.close);
     expect(stdout).toBe(`${output}/manifest.json\n`);
-    const texts = [...curatedTexts, ...fuzzedTexts(FUZZED, SEED)];
+    const { source } = JSON.parse(await readFile(join(output, 'manifest.json'), 'utf8'));
+    expect(source).toEqual({ model: 'owner/minilm', revision: COMMIT });
+    const texts = [...disputedTexts, ...fuzzedTexts(FUZZED, SEED)];
     const spec = { tokenizer: miniLm, max_tokens: 512, truncation: 'longest_first' } as const;
     const result = await tokenizerParity(
       {
         ...spec,
         library: join(output, 'libonnxruntime_extensions.so'),
         graph: join(output, '1/model.onnx'),
-        batches: inBatches(texts, curatedTexts.length, 64),
+        batches: inBatches(texts, disputedTexts.length, 64),
       },
       join(folder, 'spec.json'),
     );
-    expect(result).toEqual({ compared: texts.length + curatedTexts.length, refused: 0, different: [] });
+    expect(result).toEqual({ compared: texts.length + disputedTexts.length, refused: 0, different: [] });
   });
 
   it('is seen to differ when it does: a limit of 511 is not one of 512', async () => {
@@ -103,7 +103,12 @@ describe('an exported tokenizer', () => {
   it.each(pairs)(
     'O08: has the same ids for pairs, %s at %d tokens, long queries included',
     async (truncation, maxTokens) => {
-      const texts = [...curatedTexts, 'tide '.repeat(600), 'tide '.repeat(5_000), ...fuzzedTexts(FUZZED / 2, SEED + 1)];
+      const texts = [
+        ...disputedTexts,
+        'tide '.repeat(600),
+        'tide '.repeat(5_000),
+        ...fuzzedTexts(FUZZED / 2, SEED + 1),
+      ];
       const rows = texts.map((query, at) => [query, texts[(at * 7 + 3) % texts.length]!] as const);
       const result = await parity(inBatches(rows, 30, 32), { modelType: 'reranker', maxTokens, truncation });
       expect(result.different).toEqual([]);
@@ -136,7 +141,7 @@ describe('an exported tokenizer', () => {
     const file = JSON.parse(await readFile(miniLm, 'utf8'));
     Object.assign(file.normalizer, switches);
     await writeFile(tokenizer, JSON.stringify(file));
-    const texts = [...curatedTexts, ...fuzzedTexts(FUZZED, SEED + 2)];
+    const texts = [...disputedTexts, ...fuzzedTexts(FUZZED, SEED + 2)];
     const result = await parity(inBatches(texts, 0, 64), { ...text, tokenizer });
     expect(result).toEqual({ compared: texts.length, refused: 0, different: [] });
   });
@@ -147,7 +152,7 @@ describe('an exported tokenizer', () => {
     const pieces = Object.entries(file.model.vocab as Record<string, number>);
     file.model.vocab = Object.fromEntries(pieces.filter(([piece, id]) => id % 3 === 0 || piece.startsWith('[')));
     await writeFile(tokenizer, JSON.stringify(file));
-    const texts = [...curatedTexts, ...fuzzedTexts(FUZZED, SEED + 3)];
+    const texts = [...disputedTexts, ...fuzzedTexts(FUZZED, SEED + 3)];
     const result = await parity(inBatches(texts, 0, 64), { ...text, tokenizer });
     expect(result).toEqual({ compared: texts.length, refused: 0, different: [] });
   });

@@ -35,7 +35,7 @@ const ODD_CHARS = [
 ];
 const WORDS = ['word', 'tokenization', 'ΟΔΟΣ', 'naïve', '日本語', 'x'.repeat(99), 'é'.repeat(100), 'ж'.repeat(101)];
 
-export const curatedTexts: readonly string[] = [
+export const disputedTexts: readonly string[] = [
   ...diverseTexts(),
   ...['', ' ', '\t\n', '\0', '\0\0', 'a\0', '\0a', '[CL\0S]', '[cls] [SEP]a[SEP]', '\ufffd', '\u200b', '𠀀𠀁', 'ΟΔΟΣ'],
   ...['x'.repeat(20_000), 'word '.repeat(3_000), '你好'.repeat(3_000), '! '.repeat(3_000), 'é'.repeat(10_000)],
