@@ -47,6 +47,11 @@ test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
 bench-online: dist/.built
 	@node_modules/.bin/vitest run --project benchmark test/benchmark/online
 
+## bench-tokenizer: tokenizer graphs beside Hugging Face's library: 100,000 made-up texts (TOKENIZER_FUZZ), and speed
+.PHONY: bench-tokenizer
+bench-tokenizer: dist/.built
+	@node_modules/.bin/vitest run --project benchmark test/benchmark/tokenizer-parity.test.ts test/benchmark/tokenizer-speed.test.ts
+
 ## live-page-image: docs/images/live-page.png anew, from fifteen minutes of real load (LIVE_PAGE_MINUTES)
 .PHONY: live-page-image
 live-page-image: dist/.built

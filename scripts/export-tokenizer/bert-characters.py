@@ -1,6 +1,6 @@
 """What Hugging Face's BertNormalizer and BertPreTokenizer do with each character, as sets of ranges.
 
-usage: bert-characters.py > bert-characters.json
+usage: bert-characters.py; what it prints is the object in src/engine/bert-character-sets.ts, which the formatter lays out
 
 Each set lists code points as "first-last" or "one" in hexadecimal. All of them follow the Unicode tables that were
 compiled into the Rust library `tokenizers`, which are older than those of Python and of Node. What a decomposition or a

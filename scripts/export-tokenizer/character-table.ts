@@ -5,8 +5,9 @@
  * private-use character. Characters that stand for special tokens come from the same area, out of reach for texts, since
  * the graph takes private use out of them before.
  */
+
+import { BertCharacters, everyCharacter } from '../../src/engine/bert-characters.ts';
 import { ServingError } from '../../src/errors.ts';
-import { BertCharacters, everyCharacter } from './bert-characters.ts';
 import { CONTINUATION, type WordPieceTokenizer } from './tokenizer-file.ts';
 
 /** Stands for every character that the vocabulary does not have. */
@@ -32,7 +33,7 @@ export type CharacterTable = {
 const UNKNOWN_START = -2;
 const UNKNOWN_CONTINUATION = -1;
 
-export function characterTable(tokenizer: WordPieceTokenizer, characters = BertCharacters.read()): CharacterTable {
+export function characterTable(tokenizer: WordPieceTokenizer, characters = new BertCharacters()): CharacterTable {
   const { normalizer, literals, vocabulary } = tokenizer;
   // Where control characters are taken out, private use goes with them, and no text ever reaches such a piece.
   const reachable = [...vocabulary].filter(([piece]) => !normalizer.cleanText || !PRIVATE_USE.test(piece));

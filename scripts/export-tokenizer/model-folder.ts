@@ -6,11 +6,11 @@
 import { createHash } from 'node:crypto';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { BertCharacters } from '../../src/engine/bert-characters.ts';
 import { ServingError } from '../../src/errors.ts';
 import { encodeModel } from '../onnx/model-file.ts';
 import type { Report } from '../stack/cache.ts';
 import { committedPath } from '../stack/package-root.ts';
-import { BertCharacters } from './bert-characters.ts';
 import { EXTENSIONS_SHA256, EXTENSIONS_VERSION, LIBRARY_FILE } from './op-library.ts';
 import { MODEL_VERSIONS } from './operators.ts';
 import { OUTPUTS, type Truncation } from './row-nodes.ts';
@@ -122,7 +122,7 @@ async function manifest(folder: string, content: Buffer, options: ExportOptions)
     ...(options.backend === 'onnx' && {
       operator_sets: MODEL_VERSIONS.opsets,
       operator_library: { name: 'onnxruntime-extensions', version: EXTENSIONS_VERSION, sha256: EXTENSIONS_SHA256 },
-      characters_of: `tokenizers ${BertCharacters.read().library}`,
+      characters_of: `tokenizers ${new BertCharacters().library}`,
     }),
     files: Object.fromEntries(sums),
   };

@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { BertNormalizer } from '../../src/engine/bert-characters.ts';
 import { ServingError } from '../../src/errors.ts';
-import type { BertNormalizer } from './bert-characters.ts';
 
 /** A special token that is recognised where it stands in a text, before anything else is done to it. */
 export type Literal = { readonly text: string; readonly id: number };

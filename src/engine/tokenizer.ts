@@ -1,13 +1,16 @@
 /**
  * Tokenizer: texts and pairs as token ids, cut to a limit, for a BERT-like encoder.
  *
- * The library applies neither truncation nor padding, and the model's tokenizer.json asks for 128 of both: the limits
- * here are the ones that count. Cutting follows Hugging Face's `longest_first` to the token, so that a pair always
+ * Ids are those of the Rust library `tokenizers`: of @huggingface/tokenizers, WordPiece and special tokens are used, but not
+ * what it knows of characters. It applies neither truncation nor padding, and the model's tokenizer.json asks for 128 of
+ * both: the limits here are the ones that count. Cutting follows Hugging Face's `longest_first` to the token, so that a pair always
  * keeps at least half of the window for its shorter side (or all of it).
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
 import { ServingError } from '../errors.ts';
+import type { BertNormalizer } from './bert-characters.ts';
+import { BertWords } from './bert-words.ts';
 
 export type Pair = { readonly a: readonly number[]; readonly b: readonly number[] };
 
@@ -17,7 +20,17 @@ const piece = z.union([
 ]);
 const tokenizerFile = z.looseObject({
   model: z.looseObject({ type: z.literal('WordPiece') }),
+  normalizer: z
+    .looseObject({
+      type: z.literal('BertNormalizer'),
+      clean_text: z.boolean(),
+      handle_chinese_chars: z.boolean(),
+      strip_accents: z.boolean().nullish(),
+      lowercase: z.boolean(),
+    })
+    .nullish(),
   pre_tokenizer: z.looseObject({ type: z.literal('BertPreTokenizer') }),
+  added_tokens: z.array(z.looseObject({ normalized: z.literal(false) })),
   post_processor: z.looseObject({
     type: z.literal('TemplateProcessing'),
     single: z.array(piece),
@@ -30,6 +43,7 @@ const FIRST_CUT = 8192;
 
 export class TextTokenizer {
   readonly #tokenizer: Tokenizer;
+  readonly #words: BertWords;
   readonly #before: readonly number[];
   readonly #after: readonly number[];
   readonly padId: number;
@@ -41,7 +55,7 @@ export class TextTokenizer {
       const where = parsed.error.issues[0]?.path.join('.') ?? 'the top level';
       throw new ServingError(
         'ENGINE_MODEL_INVALID',
-        `tokenizer.json is not supported at ${where}: the engine takes WordPiece with BertPreTokenizer and TemplateProcessing; use a BERT-like embedding model`,
+        `tokenizer.json is not supported at ${where}: the engine takes WordPiece with BertNormalizer, BertPreTokenizer, TemplateProcessing and added tokens that are not normalized; use a BERT-like embedding model`,
         { cause: parsed.error },
       );
     }
@@ -51,7 +65,11 @@ export class TextTokenizer {
       parts.flatMap((part) => ('SpecialToken' in part ? (special[part.SpecialToken.id]?.ids ?? []) : []));
     this.#before = idsOf(single.slice(0, at));
     this.#after = idsOf(single.slice(at + 1));
+    this.#words = new BertWords(switches(parsed.data.normalizer));
     this.#tokenizer = new Tokenizer(parsed.data, {});
+    // Both at once, behind the search for special tokens: text that only normalizing makes look like one is none.
+    this.#tokenizer.normalizer = null;
+    this.#tokenizer.pre_tokenizer = (text: string) => this.#words.in(text);
     this.padId = this.#tokenizer.token_to_id('[PAD]') ?? 0;
   }
 
@@ -76,25 +94,37 @@ export class TextTokenizer {
     return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
 
-  // A text is tokenized word by word, so a front part that ends before white space, or before a Chinese character, which
-  // is a word by itself, has the same ids as in the whole: 512 tokens of a 64 KiB text cost what 512 tokens cost.
+  // A text is tokenized word by word, so a front part that ends where a word does has the same ids as in the whole: 512
+  // tokens of a 64 KiB text cost what 512 tokens cost.
   #contentUpTo(text: string, room: number): number[] {
     for (let cut = FIRST_CUT; cut < text.length; cut *= 4) {
-      const end = lastWordEnd(text, cut);
+      const end = this.#lastWordEnd(text, cut);
       if (end <= 0) continue;
       const ids = this.#content(text.slice(0, end));
       if (ids.length >= room) return ids;
     }
     return this.#content(text);
   }
+
+  // Before a blank, or a Chinese character where each is a word by itself.
+  #lastWordEnd(text: string, before: number): number {
+    for (let at = before; at > 0; at--) {
+      const unit = text.charCodeAt(at);
+      const isCandidate = unit === 0x20 || unit === 0x0a || (unit >= 0x4e00 && unit <= 0x9fff);
+      if (isCandidate && this.#words.of(text[at]!).startsWith(' ')) return at;
+    }
+    return -1;
+  }
 }
 
-function lastWordEnd(text: string, before: number): number {
-  for (let at = before; at > 0; at--) {
-    const unit = text.charCodeAt(at);
-    if (unit === 0x20 || unit === 0x0a || (unit >= 0x4e00 && unit <= 0x9fff)) return at;
-  }
-  return -1;
+/** A file without a normalizer leaves characters as they are. */
+function switches(normalizer: z.infer<typeof tokenizerFile>['normalizer']): BertNormalizer {
+  return {
+    cleanText: normalizer?.clean_text ?? false,
+    handleChineseChars: normalizer?.handle_chinese_chars ?? false,
+    stripAccents: normalizer?.strip_accents ?? normalizer?.lowercase ?? false,
+    lowercase: normalizer?.lowercase ?? false,
+  };
 }
 
 /** Hugging Face's arithmetic: the shorter side stays whole while it fits in half of the room. */

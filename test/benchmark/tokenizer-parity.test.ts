@@ -6,9 +6,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BertCharacters } from '../../scripts/export-tokenizer/bert-characters.ts';
 import { EXTENSIONS_VERSION } from '../../scripts/export-tokenizer/op-library.ts';
 import { committedPath } from '../../scripts/stack/package-root.ts';
+import { BertCharacters } from '../../src/engine/bert-characters.ts';
 import { curatedTexts } from '../integration/models/curated-texts.ts';
 import { realTokenizers } from '../support/real-tokenizers.ts';
 import type { Parity } from '../support/tokenizer-parity.ts';
@@ -22,18 +22,20 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rag-vocabularies-'));
 });
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** After each comparison, so that a long run that is broken off leaves what it has. */
+async function writeResults(): Promise<void> {
   const run = {
     of: {
-      library: `tokenizers ${BertCharacters.read().library}`,
+      library: `tokenizers ${new BertCharacters().library}`,
       operators: `onnxruntime-extensions ${EXTENSIONS_VERSION}`,
     },
     texts: { curated: curatedTexts.length, fuzzed: FUZZ.count, seed: FUZZ.seed },
   };
   const file = join(committedPath('docs/benchmarks'), 'tokenizer-parity.json');
   await writeFile(file, `${JSON.stringify({ ...run, vocabularies: results }, null, 1)}\n`);
-});
+}
 
 describe.each(Object.entries(realTokenizers))('%s', (name, find) => {
   let tokenizer: string;
@@ -42,8 +44,9 @@ describe.each(Object.entries(realTokenizers))('%s', (name, find) => {
     results[name] = {};
   }, LIMIT_MS);
 
-  function record(what: string, { compared, refused, different }: Parity): void {
+  async function record(what: string, { compared, refused, different }: Parity): Promise<void> {
     results[name]![what] = { compared, refusedByLibrary: refused, different: different.length };
+    await writeResults();
     expect(different).toEqual([]);
   }
 
@@ -56,7 +59,7 @@ describe.each(Object.entries(realTokenizers))('%s', (name, find) => {
     'pairs, %s at %d',
     async (truncation, maxTokens) => {
       const result = await pairParity(folder, tokenizer, { truncation, maxTokens }, FUZZ);
-      record(`pairs, ${truncation} at ${maxTokens}`, result);
+      await record(`pairs, ${truncation} at ${maxTokens}`, result);
     },
     LIMIT_MS,
   );

@@ -1,41 +1,27 @@
 /** The tokenizer of `--backend python`, in a real Triton: for what a graph refuses, and the same ids where it does not. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cacheRoot } from '../../../scripts/stack/cache.ts';
 import { committedPath } from '../../../scripts/stack/package-root.ts';
 import { type RunningTriton, startTriton } from '../../../scripts/stack/triton.ts';
-import { resolveModel } from '../../../src/engine/model-source.ts';
+import { tritonPython } from '../../../scripts/stack/triton-install.ts';
 import { TextTokenizer } from '../../../src/engine/tokenizer.ts';
+import { libraryIds } from '../../support/library-ids.ts';
+import { miniLmTokenizer } from '../../support/real-tokenizers.ts';
+import { curatedTexts } from './curated-texts.ts';
+import { fuzzedTexts } from './tokenizer-texts.ts';
 
 const run = promisify(execFile);
-const MODELS = ['text_tokenizer', 'pair_tokenizer', 'unigram_tokenizer'];
-
-/** A Unigram model, which no graph follows: pieces with scores, longest path wins. */
-const unigram = {
-  version: '1.0',
-  added_tokens: ['<unk>', '<pad>'].map((content, id) => ({
-    ...{ id, content, special: true, single_word: false, lstrip: false, rstrip: false, normalized: false },
-  })),
-  normalizer: { type: 'NFKC' },
-  pre_tokenizer: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
-  post_processor: null,
-  decoder: null,
-  model: {
-    type: 'Unigram',
-    unk_id: 0,
-    vocab: [
-      ['<unk>', 0],
-      ['<pad>', 0],
-      ['▁tide', -1],
-      ['▁', -2],
-      ['s', -3],
-    ],
-  },
-};
+/** Trained here from this repository's prose; no graph follows either. */
+const KINDS = {
+  bpe: /model is BPE.*normalizer is none.*pre_tokenizer is ByteLevel/,
+  unigram: /model is Unigram.*normalizer is Sequence\(Nmt, NFKC\).*pre_tokenizer is Metaspace/,
+} as const;
+const kinds = Object.keys(KINDS) as (keyof typeof KINDS)[];
+const MODELS = ['text_tokenizer', 'pair_tokenizer', ...kinds.flatMap((kind) => [`${kind}_texts`, `${kind}_pairs`])];
 
 describe('a tokenizer in the python backend', () => {
   let folder: string;
@@ -44,13 +30,15 @@ describe('a tokenizer in the python backend', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'rag-tokenizer-'));
-    const { tokenizerPath } = await resolveModel({ cacheDir: cacheRoot() });
+    const tokenizerPath = await miniLmTokenizer();
     tokenizer = new TextTokenizer(JSON.parse(await readFile(tokenizerPath, 'utf8')));
-    await mkdir(join(folder, 'unigram'));
-    await writeFile(join(folder, 'unigram/tokenizer.json'), JSON.stringify(unigram));
+    await train(folder);
     await exported('embedding', tokenizerPath, 'text_tokenizer');
     await exported('reranker', tokenizerPath, 'pair_tokenizer', '--max-length', '64', '--truncation', 'only_second');
-    await exported('embedding', join(folder, 'unigram'), 'unigram_tokenizer');
+    for (const kind of kinds) {
+      await exported('embedding', join(folder, kind), `${kind}_texts`);
+      await exported('reranker', join(folder, kind, 'tokenizer.json'), `${kind}_pairs`, '--max-length', '64');
+    }
     triton = await startTriton({ modelRepository: join(folder, 'models'), models: MODELS });
   });
   afterAll(async () => {
@@ -109,28 +97,44 @@ describe('a tokenizer in the python backend', () => {
     expect(TOKEN_TYPE_IDS![1]!.filter((type) => type === 1).length).toBe(60 + 1);
   });
 
-  it('serves a tokenizer that a graph cannot follow, which is refused by name as a graph', async () => {
-    const { INPUT_IDS, ATTENTION_MASK } = await infer('unigram_tokenizer', { TEXT: ['tides', 'tide tide tide'] });
-    expect(INPUT_IDS).toEqual([
-      [2, 4, 1],
-      [2, 2, 2],
-    ]);
-    expect(ATTENTION_MASK).toEqual([
-      [1, 1, 0],
-      [1, 1, 1],
-    ]);
-    const main = committedPath('dist/scripts/export-tokenizer/main.js');
-    const flags = [
-      '--model-type',
-      'embedding',
-      '--model',
-      join(folder, 'unigram'),
-      '--output-dir',
-      join(folder, 'graph'),
-    ];
-    await expect(run('node', [main, ...flags])).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/ENGINE_MODEL_INVALID.*model is Unigram.*normalizer is NFKC.*--backend python/),
+  describe.each(kinds)('a trained %s tokenizer', (kind) => {
+    const texts = [...curatedTexts.filter((_, at) => at % 20 === 0), ...fuzzedTexts(60, 80)];
+
+    it('has the ids and types of the library, for texts and for pairs', async () => {
+      const pairs = texts.map((query, at) => [query, texts[(at * 7 + 3) % texts.length]!]);
+      for (const [model, limit, rows, names] of [
+        [`${kind}_texts`, 512, texts.map((text) => [text]), ['TEXT']],
+        [`${kind}_pairs`, 64, pairs, ['QUERY', 'PASSAGE']],
+      ] as const) {
+        const wanted = await libraryIds(join(folder, kind, 'tokenizer.json'), limit, rows);
+        // In parts, for what the server holds of a batch at most.
+        for (let at = 0; at < rows.length; at += 32) {
+          const part = rows.slice(at, at + 32);
+          const columns = Object.fromEntries(names.map((name, side) => [name, part.map((row) => row[side]!)]));
+          const { INPUT_IDS, ATTENTION_MASK, TOKEN_TYPE_IDS } = await infer(model, columns);
+          part.forEach((_, row) => {
+            const { ids, types } = wanted[at + row]!;
+            const used = ATTENTION_MASK![row]!.lastIndexOf(1) + 1;
+            expect(INPUT_IDS![row]!.slice(0, used)).toEqual(ids);
+            expect(TOKEN_TYPE_IDS![row]!.slice(0, used)).toEqual(types);
+          });
+        }
+      }
+    });
+
+    it('is refused by name as a graph', async () => {
+      const main = committedPath('dist/scripts/export-tokenizer/main.js');
+      const flags = ['--model-type', 'embedding', '--model', join(folder, kind), '--output-dir', join(folder, 'graph')];
+      const stderr = expect.stringMatching(new RegExp(`ENGINE_MODEL_INVALID.*${KINDS[kind].source}.*--backend python`));
+      await expect(run('node', [main, ...flags])).rejects.toMatchObject({ code: 1, stderr });
     });
   });
 });
+
+async function train(folder: string): Promise<void> {
+  const pages = ['README.md', 'ARCHITECTURE.md', 'docs/models.md'].map((page) => readFile(committedPath(page), 'utf8'));
+  const script = committedPath('test/support/train-tokenizers.py');
+  const training = run(await tritonPython(), [script, folder]);
+  training.child.stdin!.end((await Promise.all(pages)).join('\n'));
+  await training;
+}

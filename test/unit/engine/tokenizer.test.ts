@@ -90,6 +90,25 @@ describe('TextTokenizer.encode', () => {
   });
 });
 
+describe('what @huggingface/tokenizers by itself does otherwise', () => {
+  // Node's tables know U+061D as punctuation and U+0890 as a format character; those of models are older.
+  it.each([
+    ['a Chinese character outside the first plane is a word', 'a𠀀b', [4, 1, 5]],
+    ['punctuation that came later is a letter', 'a\u061db', [1]],
+    ['a format character that came later stays', 'a\u0890', [1]],
+    ['text that looks like a special token once cleaned is none', '[C\u200bLS]', [1, 1, 1]],
+  ])('%s', (_, text, ids) => {
+    expect(tokenizer.encode(text, 512)).toEqual([CLS, ...ids, SEP]);
+  });
+
+  it('where Chinese characters are no words, a long text is not cut at them', () => {
+    const kept = { ...json, normalizer: { ...json.normalizer, handle_chinese_chars: false } };
+    const text = '海'.repeat(20_000);
+    expect(new TextTokenizer(kept).encode(text, 512)).toEqual([CLS, 1, SEP]);
+    expect(tokenizer.encode(text, 512)).toHaveLength(512);
+  });
+});
+
 describe('TextTokenizer.encodePair', () => {
   it('leaves three places for special tokens', () => {
     const { a, b } = tokenizer.encodePair('a '.repeat(20), 'b '.repeat(20), 13);
@@ -126,6 +145,11 @@ describe('a tokenizer of another kind', () => {
   const others: [string, object][] = [
     ['BPE', { ...json, model: { ...json.model, type: 'BPE' } }],
     ['byte-level words', { ...json, pre_tokenizer: { type: 'ByteLevel' } }],
+    ['another normalizer', { ...json, normalizer: { type: 'NFKC' } }],
+    [
+      'added tokens that are matched after normalizing',
+      { ...json, added_tokens: [{ ...special(0), normalized: true }] },
+    ],
     ['no template', { ...json, post_processor: null }],
     ['not a tokenizer', { hello: 1 }],
   ];

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BertCharacters } from '../../../../scripts/export-tokenizer/bert-characters.ts';
 import { characterTable, literalCharacter } from '../../../../scripts/export-tokenizer/character-table.ts';
 import { readTokenizer } from '../../../../scripts/export-tokenizer/tokenizer-file.ts';
+import { BertCharacters } from '../../../../src/engine/bert-characters.ts';
 import { asFile, type SmallTokenizer, smallTokenizer } from '../../../support/small-tokenizer.ts';
 
 function table(change: (file: SmallTokenizer) => void = () => undefined) {
@@ -13,7 +13,7 @@ function table(change: (file: SmallTokenizer) => void = () => undefined) {
 describe('what a character becomes', () => {
   let characters: BertCharacters;
   beforeAll(() => {
-    characters = BertCharacters.read();
+    characters = new BertCharacters();
   });
   const all = { cleanText: true, handleChineseChars: true, stripAccents: true, lowercase: true };
   const none = { cleanText: false, handleChineseChars: false, stripAccents: false, lowercase: false };

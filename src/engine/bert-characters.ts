@@ -5,9 +5,7 @@
  * otherwise: about 54,000 characters come out differently. So the sets of characters are committed as data, taken from
  * the Rust library by bert-characters.py; that also makes an export the same on every version of Node.
  */
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { committedPath } from '../stack/package-root.ts';
+import { bertCharacterSets } from './bert-character-sets.ts';
 
 /** The four switches of BertNormalizer. */
 export type BertNormalizer = {
@@ -17,29 +15,15 @@ export type BertNormalizer = {
   readonly lowercase: boolean;
 };
 
-const setNames = [
-  'removed',
-  'blank',
-  'ideograph',
-  'mark',
-  'decomposed',
-  'lowered',
-  'separator',
-  'punctuation',
-] as const;
-type SetName = (typeof setNames)[number];
-const dataFile = z.strictObject({
-  tokenizers: z.string(),
-  ...(Object.fromEntries(setNames.map((name) => [name, z.string()])) as Record<SetName, z.ZodString>),
-});
+type SetName = Exclude<keyof typeof bertCharacterSets, 'tokenizers'>;
+const setNames = Object.keys(bertCharacterSets).filter((name): name is SetName => name !== 'tokenizers');
 
 export class BertCharacters {
   /** Version of the Rust library that the sets were taken from. */
   readonly library: string;
   readonly #bits = new Uint8Array(0x110000);
 
-  constructor(data: unknown) {
-    const { tokenizers, ...sets } = dataFile.parse(data);
+  constructor({ tokenizers, ...sets }: Readonly<Record<keyof typeof bertCharacterSets, string>> = bertCharacterSets) {
     this.library = tokenizers;
     setNames.forEach((name, bit) => {
       for (const range of sets[name].split(' ')) {
@@ -47,11 +31,6 @@ export class BertCharacters {
         for (let point = first; point <= last; point++) this.#bits[point]! |= 1 << bit;
       }
     });
-  }
-
-  static read(): BertCharacters {
-    const path = committedPath('scripts/export-tokenizer/bert-characters.json');
-    return new BertCharacters(JSON.parse(readFileSync(path, 'utf8')));
   }
 
   is(name: SetName, char: string): boolean {
