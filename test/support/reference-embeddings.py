@@ -1,4 +1,4 @@
-"""Embeddings of the default model computed without this project: onnxruntime and tokenizers of Python.
+"""Embeddings of MiniLM computed without this project: onnxruntime and tokenizers of Python.
 
 usage: reference-embeddings.py MODEL_FOLDER < texts.json > vectors.json
 

@@ -1,4 +1,4 @@
-/** Vectors of the default model computed without this project: by onnxruntime and tokenizers of Python. */
+/** Vectors of a model, by default the default one, computed without this project: by onnxruntime and tokenizers of Python. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +9,13 @@ const SCRIPT = fileURLToPath(new URL('./reference-embeddings.py', import.meta.ur
 
 /** One unit vector a text, each text computed alone and in FP32. @param cacheDir where the engine keeps the model */
 export async function referenceEmbeddings(texts: readonly string[], cacheDir: string): Promise<number[][]> {
-  const [python] = await Promise.all([tritonPython(), resolveModel({ cacheDir })]);
-  const folder = join(cacheDir, 'models', 'all-MiniLM-L6-v2-int8');
+  await resolveModel({ cacheDir });
+  return referenceEmbeddingsOf(join(cacheDir, 'models', 'all-MiniLM-L6-v2-int8'), texts);
+}
+
+/** @param folder holds model.onnx and tokenizer.json */
+export async function referenceEmbeddingsOf(folder: string, texts: readonly string[]): Promise<number[][]> {
+  const python = await tritonPython();
   return new Promise((resolve, reject) => {
     const child = execFile(python, [SCRIPT, folder], { maxBuffer: 64 * 2 ** 20 }, (error, stdout) =>
       error === null ? resolve(JSON.parse(stdout) as number[][]) : reject(error),
