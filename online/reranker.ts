@@ -1,12 +1,7 @@
 /** Pairs of query and passage to scores: what goes into a request, and what is checked of the answer. */
-import { ServingError } from '../src/errors.ts';
 import { encodeAll } from '../src/kserve/bytes.ts';
-import {
-  RERANKER_OUTPUT as OUTPUT,
-  RERANKER_PASSAGE as PASSAGE,
-  RERANKER_QUERY as QUERY,
-  type RerankerContract,
-} from '../src/kserve/model-contract.ts';
+import type { RerankerContract } from '../src/kserve/model-contract.ts';
+import { invalidScores, rerankingRequest, scoresOf } from '../src/kserve/reranker-tensors.ts';
 import type { InferRequest, InferResponse } from '../src/kserve/tensor.ts';
 import type { PoolCall } from './model-pool.ts';
 
@@ -15,14 +10,7 @@ export function rerankRequest(contract: RerankerContract, query: string, passage
   const element = encodeAll([query]);
   // The same query in every row: encoded once, its bytes repeated.
   const queries = Buffer.alloc(rows * element.length, element);
-  return {
-    modelName: contract.modelName,
-    inputs: [
-      { name: QUERY, datatype: 'BYTES', shape: [rows, 1], data: { kind: 'inline', bytes: queries } },
-      { name: PASSAGE, datatype: 'BYTES', shape: [rows, 1], data: { kind: 'inline', bytes: encodeAll(passages) } },
-    ],
-    outputs: [{ name: OUTPUT }],
-  };
+  return rerankingRequest(contract, rows, queries, encodeAll(passages));
 }
 
 /** Fills `scores` in the order of the passages. */
@@ -38,18 +26,8 @@ export function rerankCall(
   };
 }
 
-function readScores(response: InferResponse, { modelName }: RerankerContract, rows: number): Float32Array {
-  const output = response.outputs.find(({ name }) => name === OUTPUT);
-  const bytes = output?.data.kind === 'inline' ? output.data.bytes : undefined;
-  if (output?.datatype !== 'FP32' || bytes === undefined || bytes.byteLength !== rows * 4) {
-    const found = output === undefined ? 'none' : `${output.datatype} [${output.shape.join(', ')}]`;
-    throw invalid(modelName, `${found}, expected FP32 [${rows}, 1]`);
-  }
-  const scores = new Float32Array(new Uint8Array(bytes).buffer);
-  if (!scores.every(Number.isFinite)) throw invalid(modelName, 'not all finite');
+function readScores(response: InferResponse, contract: RerankerContract, rows: number): Float32Array {
+  const scores = scoresOf(response, contract, rows);
+  if (!scores.every(Number.isFinite)) throw invalidScores(contract.modelName, 'not all finite');
   return scores;
-}
-
-function invalid(modelName: string, what: string): ServingError {
-  return new ServingError('INFERENCE_RESPONSE_INVALID', `model ${modelName}: scores are ${what}`);
 }

@@ -13,9 +13,12 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** What `models check` found, for rollouts and probes: 1 may be tried again later, 3 is not to be rolled out. */
+export const checkExitCodes = { equal: exitCodes.done, unchecked: exitCodes.failed, differs: 3 } as const;
+
 export const EXIT_CODES_HELP = `
 Exit codes: 0 done, or drained after a signal; 1 failed; 2 wrong usage or settings;
-3 stopped with work not finished (nothing is lost: run it again).`;
+3 stopped with work not finished (nothing is lost: run it again); of models check: the model differs.`;
 
 export function exitCodeOf(error: unknown): ExitCode {
   if (isServingError(error, 'CONFIG_INVALID', 'ARGUMENT_INVALID')) return exitCodes.usage;

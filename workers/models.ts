@@ -4,7 +4,9 @@
  */
 import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
+import { registerCheckCommand } from './models/check.ts';
 import { registerGc } from './models/gc.ts';
+import { registerGoldenCommand } from './models/golden.ts';
 import { registerList } from './models/list.ts';
 import { registerPull } from './models/pull.ts';
 import { registerPush } from './models/push.ts';
@@ -13,12 +15,20 @@ import { registerVerify } from './models/verify.ts';
 type RegisterInto = (models: Command, env: Env) => void;
 
 /** In the order of the help. */
-const subcommands: readonly RegisterInto[] = [registerPush, registerPull, registerList, registerVerify, registerGc];
+const subcommands: readonly RegisterInto[] = [
+  registerPush,
+  registerPull,
+  registerList,
+  registerVerify,
+  registerGc,
+  registerCheckCommand,
+  registerGoldenCommand,
+];
 
 export function registerModelsCommand(program: Command, env: Env): void {
   const models = program
     .command('models')
-    .description('push, pull, list and verify models of a registry on S3 or in a folder')
+    .description('push, pull, list and verify models of a registry on S3 or in a folder; check live ones')
     .helpCommand('help [command]', 'print help for a command of the group');
   for (const register of subcommands) register(models, env);
 }

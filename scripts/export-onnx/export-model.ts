@@ -6,12 +6,15 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { create } from '@bufbuild/protobuf';
+import { FP16_BOUNDS, FP32_BOUNDS } from '../../src/golden/bounds.ts';
+import { formatGolden } from '../../src/golden/golden-file.ts';
 import { type ModelProto, StringStringEntryProtoSchema } from '../onnx/gen/onnx_pb.ts';
 import { LARGEST_FILE_BYTES, readWholeModel, writeWholeModel } from './external-data.ts';
+import { goldenName, goldenOfReference } from './golden.ts';
 import { embeddingTables } from './graph/embedding-tables.ts';
 import { matchInputs, renameInputs } from './graph/inputs.ts';
 import { liftIrVersion, opsetOf } from './graph/opset.ts';
@@ -25,8 +28,7 @@ import { readModelConfig } from './model-config.ts';
 import type { ModelType } from './model-files.ts';
 import { type GateReport, type Head, runGate } from './parity/gate.ts';
 import { makeRangeProbe } from './parity/range.ts';
-import { trialBatches } from './parity/sequences.ts';
-import { FP16_BOUNDS, FP32_BOUNDS } from './parity/verdict.ts';
+import { openTokenizer, trialBatches } from './parity/sequences.ts';
 
 export type ExportRequest = {
   readonly type: ModelType;
@@ -71,13 +73,15 @@ export async function exportModel(
   try {
     const written = await writeWholeModel(join(work, basename(outputPath)), model, limit(request));
     const range = await writeRange(request, source, work, prepared.half);
+    const tokenizer = await openTokenizer(folder);
+    const reference = { path: source, inputs: prepared.inputs, output: prepared.output };
     const gate = await runGate(
       {
-        reference: { path: source, inputs: prepared.inputs, output: prepared.output },
+        reference,
         candidatePath: join(work, basename(outputPath)),
         range,
         head: prepared.head,
-        batches: await trialBatches(folder, { type: request.type, maxTokens: prepared.config.maxTokens }),
+        batches: trialBatches(tokenizer, { type: request.type, maxTokens: prepared.config.maxTokens }),
         bounds: request.head.fp16 ? FP16_BOUNDS : FP32_BOUNDS,
         padTokenId: prepared.config.padTokenId,
         threads: request.threads,
@@ -85,8 +89,14 @@ export async function exportModel(
       },
       signal,
     );
-    const files = gate.accepted ? await moveAll(work, dirname(outputPath), written) : {};
     const { half, properties, warnings } = prepared;
+    let files: Record<string, string> = {};
+    if (gate.accepted) {
+      onProgress('golden vectors: unmodified model');
+      const golden = await goldenOfReference({ ...request, ...prepared, reference, tokenizer }, signal);
+      await writeFile(join(work, goldenName(outputPath)), formatGolden(golden));
+      files = await moveAll(work, dirname(outputPath), [goldenName(outputPath), ...written]);
+    }
     const { halfValues: _values, ...told } = half ?? {
       halfValues: [],
       halfNodes: 0,

@@ -4,6 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { writeWhole } from '../onnx/model-file.ts';
 import type { ExportOptions } from './command.ts';
 import { type ExportReport, exportModel } from './export-model.ts';
+import { goldenName } from './golden.ts';
 import { fetchModel } from './hub/fetch-model.ts';
 import { fromHub, isPath, type Surroundings } from './hub/from-hub.ts';
 import { chooseFiles } from './model-files.ts';
@@ -31,7 +32,7 @@ export async function runExport(
   );
   await writeWhole(`${outputPath}.parity.json`, `${JSON.stringify(report, undefined, 2)}\n`);
   // What an earlier export left under these names is another model than the one the report is about.
-  for (const path of [outputPath, `${outputPath}.data`]) {
+  for (const path of [outputPath, `${outputPath}.data`, join(outputPath, '..', goldenName(outputPath))]) {
     if (report.files[basename(path)] === undefined) await rm(path, { force: true });
   }
   for (const line of summary(report, outputPath)) say(line);

@@ -156,6 +156,16 @@ export function readRetriesConfig(env: Env, machine: Machine = thisMachine()): R
   return finish(read, { ...identity, kafka, sink, retry });
 }
 
+export type ModelCallConfig = Warnings & IdentityConfig & Pick<InferenceConfig, 'tritonGrpcUrl' | 'tls'>;
+
+/** `models check` and `models golden`: how to reach one model server; options of the command line come before. */
+export function readModelCallConfig(env: Env, machine: Machine = thisMachine()): ModelCallConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  const { tritonGrpcUrl, tls } = readInference(read);
+  return finish(read, { ...identity, tritonGrpcUrl, tls });
+}
+
 export type EngineConfig = Warnings &
   IdentityConfig & {
     /** Folder for fetched models; created on first use. */

@@ -1,11 +1,12 @@
 /** Runs the unmodified and the exported model on the same texts, and judges. */
+import type { Bounds } from '../../../src/golden/bounds.ts';
 import type { InputName, ModelInput } from '../graph/inputs.ts';
 import type { EmbeddingHead, ScoreHead } from '../graph/pooling.ts';
 import { overflows, type Peak, peaksOf, RANGE_OUTPUT } from './range.ts';
 import { referenceEmbeddings, referenceScores } from './reference.ts';
 import type { Batch } from './sequences.ts';
 import { type Output, TrialSession } from './session.ts';
-import { type Bounds, type CaseResult, compareScores, compareVectors } from './verdict.ts';
+import { type CaseResult, compareScores, compareVectors } from './verdict.ts';
 
 export type Head =
   | { readonly kind: 'embedding'; readonly embedding: EmbeddingHead }

@@ -35,17 +35,22 @@ const OTHERS = [
 const QUERY = 'how thick is the ice in the harbour?';
 
 /** Reads tokenizer.json of the model's folder. Throws ENGINE_MODEL_INVALID for a kind that cannot be run here. */
-export async function trialBatches(folder: string, options: SequenceOptions): Promise<Batch[]> {
+export async function openTokenizer(folder: string): Promise<Tokenizer> {
   const path = join(folder, 'tokenizer.json');
-  let tokenizer: Tokenizer;
   try {
-    tokenizer = new Tokenizer(JSON.parse(await readFile(path, 'utf8')), {});
+    return new Tokenizer(JSON.parse(await readFile(path, 'utf8')), {});
   } catch (cause) {
     throw new ServingError('ENGINE_MODEL_INVALID', `${path} is no tokenizer that @huggingface/tokenizers can run`, {
       cause,
     });
   }
-  const encode = (text: string, length: number) => sequence(tokenizer, text, options.type, length);
+}
+
+export function trialBatches(tokenizer: Tokenizer, options: SequenceOptions): Batch[] {
+  const encode = (text: string, length: number) =>
+    options.type === 'reranker'
+      ? sequenceOf(tokenizer, QUERY, text, length).sequence
+      : sequenceOf(tokenizer, text, undefined, length).sequence;
   const lengths = LENGTHS.filter((length) => length <= options.maxTokens);
   const prose = (length: number, from: number) => encode(rotated(from).repeat(1 + Math.ceil(length / 100)), length);
   const alone = [
@@ -68,11 +73,17 @@ function rotated(words: number): string {
   return [...all.slice(from), ...all.slice(0, from), ''].join(' ');
 }
 
-function sequence(tokenizer: Tokenizer, text: string, type: ModelType, length: number): Sequence {
-  const pair = type === 'reranker' ? { text_pair: text } : {};
-  const encoded = tokenizer.encode(type === 'reranker' ? QUERY : text, { ...pair, return_token_type_ids: true });
+/** `tokens`: before the cut. Of a pair the second part is cut, so it must be the longer one. */
+export function sequenceOf(
+  tokenizer: Tokenizer,
+  text: string,
+  pair: string | undefined,
+  length: number,
+): { readonly sequence: Sequence; readonly tokens: number } {
+  const second = pair === undefined ? {} : { text_pair: pair };
+  const encoded = tokenizer.encode(text, { ...second, return_token_type_ids: true });
   const types = encoded.token_type_ids ?? encoded.ids.map(() => 0);
-  return { ids: cut(encoded.ids, length), types: cut(types, length) };
+  return { sequence: { ids: cut(encoded.ids, length), types: cut(types, length) }, tokens: encoded.ids.length };
 }
 
 /** The special token at the end stays at the end. */

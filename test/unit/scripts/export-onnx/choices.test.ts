@@ -4,12 +4,8 @@ import { chooseEmbedding, chooseScore } from '../../../../scripts/export-onnx/he
 import type { ModelConfig } from '../../../../scripts/export-onnx/model-config.ts';
 import { chooseFiles } from '../../../../scripts/export-onnx/model-files.ts';
 import { overflows, peaksOf } from '../../../../scripts/export-onnx/parity/range.ts';
-import {
-  compareScores,
-  compareVectors,
-  FP16_BOUNDS,
-  FP32_BOUNDS,
-} from '../../../../scripts/export-onnx/parity/verdict.ts';
+import { compareScores, compareVectors } from '../../../../scripts/export-onnx/parity/verdict.ts';
+import { FP16_BOUNDS, FP32_BOUNDS } from '../../../../src/golden/bounds.ts';
 
 const CONFIG: ModelConfig = { maxTokens: 512, padTokenId: 0, labels: [] };
 

@@ -65,7 +65,11 @@ describe('external data', () => {
     const more = { head: { fp16: true }, threads: 1, largestFileBytes: SMALL_LIMIT };
     const report = await exportModel({ ...request, ...more }, () => {}, new AbortController().signal);
     expect(report.accepted).toBe(true);
-    expect((await readdir(join(folder, 'out'))).sort()).toEqual(['embedder.onnx', 'embedder.onnx.data']);
-    expect(Object.keys(report.files)).toEqual(['embedder.onnx.data', 'embedder.onnx']);
+    expect((await readdir(join(folder, 'out'))).sort()).toEqual([
+      'embedder.onnx',
+      'embedder.onnx.data',
+      'embedder.onnx.golden.json',
+    ]);
+    expect(Object.keys(report.files)).toEqual(['embedder.onnx.golden.json', 'embedder.onnx.data', 'embedder.onnx']);
   });
 });
