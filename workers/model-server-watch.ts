@@ -72,6 +72,11 @@ export class ModelServerWatch {
     await look();
   }
 
+  /** The last one; undefined before the first. */
+  get look(): Look | undefined {
+    return this.#look?.look;
+  }
+
   /** Undefined before the first look. */
   result(check: ModelServerCheck): CheckResult | undefined {
     if (this.#look === undefined) return undefined;

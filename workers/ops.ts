@@ -6,7 +6,8 @@ const HELP = `
 Settings are environment variables (see .env.example). It asks the Triton beside it at RAG_SERVING_TRITON_HTTP_URL,
 RAG_SERVING_TRITON_GRPC_URL and RAG_SERVING_TRITON_METRICS_URL, every RAG_SERVING_READY_INTERVAL_MS: is the server ready,
 is each model (RAG_SERVING_READY_MODELS, else the ensemble of RAG_SERVING_POOL_TYPE), does a real inference succeed, is
-there GPU memory left. It waits for a Triton that is not there yet.
+there GPU memory left. It waits for a Triton that is not there yet. With RAG_SERVING_GOLDEN_FILE the model must also pass its
+golden check once each time it was loaded (see rag-serving models check --help).
 
   GET /healthz           is this process alive
   GET /ready             should the pod get work; each check says why not, and since when

@@ -20,16 +20,21 @@ import type { Log } from '../../src/telemetry/log.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { readGolden } from '../golden-path.ts';
 import { modelServerTls } from '../model-server-tls.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { watchReadiness } from '../readiness-gauges.ts';
 import { listenForStop, type StopSignals, untilAborted } from '../signals.ts';
+import { GoldenWatch } from './golden-watch.ts';
 
-/** One row of any model. */
-const RECEIVE_LIMIT_BYTES = 4 * 1_048_576;
+/** One row of any model, or a batch of golden texts. */
+const RECEIVE_LIMIT_BYTES = 64 * 1_048_576;
+const GOLDEN = 'golden';
 const LOOK_FOR_TRITON_MS = 250;
 
 export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): Promise<number> {
+  const { goldenFile } = config.readiness;
+  const golden = goldenFile === undefined ? undefined : await readGolden(goldenFile);
   const signals = listenForStop();
   const metrics = createMetrics({ pool: config.pool, processMetrics: true });
   const now = () => systemClock.wallMs();
@@ -41,9 +46,13 @@ export async function runOps(config: OpsConfig, log: Log, redactor: Redactor): P
   metrics.setPhase('starting');
   const client = openClient(config, log);
   const watch = openWatch(config, client);
-  const board = new CheckBoard(watch.checkNames, now());
+  const { modelName: model } = config.inference;
+  const goldenWatch = golden === undefined ? undefined : new GoldenWatch({ golden, client, model, log });
+  const board = new CheckBoard([...watch.checkNames, ...(goldenWatch === undefined ? [] : [GOLDEN])], now());
   const readChecks = () => {
     watch.report(board, now(), log);
+    goldenWatch?.see(watch.look, signals.stopping);
+    if (goldenWatch !== undefined) board.set(GOLDEN, goldenWatch.result.state, goldenWatch.result.reason, now());
     return board.checks;
   };
   watchReadiness(metrics, readChecks, () => watch.vram);

@@ -1,5 +1,6 @@
 /** How readiness is found out: which models must answer, how often they are asked, how long an answer may take. */
 import type { EnvReader } from '../env-reader.ts';
+import { path } from '../file-types.ts';
 import { integer, text } from '../leaf-types.ts';
 import { always, unset } from '../setting.ts';
 import { inferenceSettings } from './inference.ts';
@@ -33,6 +34,10 @@ export const readinessSettings = {
       says: 'up to 32 model names separated by commas',
     },
   ),
+  goldenFile: path('RAG_SERVING_GOLDEN_FILE', unset, {
+    doc: 'Golden file, or a folder with one, that RAG_SERVING_MODEL_NAME must pass once each time it was loaded before `rag-serving ops` is ready (see docs/models.md).',
+    defaultNote: 'no check',
+  }),
   lingerMs: integer(
     'RAG_SERVING_OPS_LINGER_MS',
     always(10_000),
@@ -48,6 +53,7 @@ export type ReadinessConfig = {
   readonly timeoutMs: number;
   readonly models: readonly string[];
   readonly lingerMs: number;
+  readonly goldenFile: string | undefined;
   /** Undefined where nobody said where Triton's HTTP side is: a worker then asks over gRPC alone. */
   readonly httpUrl: string | undefined;
   /** Likewise for its metrics, and with them GPU memory. */
@@ -57,7 +63,7 @@ export type ReadinessConfig = {
 /** `besideTriton`: the program stands beside a Triton, so that the default addresses are meant. */
 export function readReadiness(read: EnvReader, { besideTriton }: { readonly besideTriton: boolean }): ReadinessConfig {
   const all = readinessSettings;
-  const { intervalMs, timeoutMs, models, lingerMs } = read.section(all);
+  const { intervalMs, timeoutMs, models, goldenFile, lingerMs } = read.section(all);
   read.rule(
     timeoutMs <= intervalMs,
     [all.timeoutMs, all.intervalMs],
@@ -65,11 +71,17 @@ export function readReadiness(read: EnvReader, { besideTriton }: { readonly besi
   );
   const { tritonHttpUrl, tritonMetricsUrl, modelName } = inferenceSettings;
   const asked = (models ?? read.read(modelName)).split(',').map((name) => name.trim());
+  read.rule(
+    goldenFile === undefined || asked.includes(read.read(modelName)),
+    [all.goldenFile, all.models],
+    `is set, and ${all.models.name} does not have the model that it is for; add ${modelName.name} there`,
+  );
   return {
     intervalMs,
     timeoutMs,
     models: [...new Set(asked)],
     lingerMs,
+    goldenFile,
     httpUrl: besideTriton || read.isSet(tritonHttpUrl) ? read.read(tritonHttpUrl) : undefined,
     metricsUrl: besideTriton || read.isSet(tritonMetricsUrl) ? read.read(tritonMetricsUrl) : undefined,
   };

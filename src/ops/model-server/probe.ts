@@ -10,6 +10,7 @@ import type { ModelDescription } from '../../kserve/model-description.ts';
 import { readVram, type VramReading } from '../vram/reading.ts';
 import { type GpuHoldings, readHoldings } from '../vram/statistics.ts';
 import { ask, below, type HttpAnswer } from './http.ts';
+import { readInferenceCounts } from './inference-counts.ts';
 import { answerFault, probeRequest } from './probe-request.ts';
 
 export type Verdict =
@@ -32,6 +33,8 @@ export type Look = {
   /** Undefined where metrics are not watched. */
   readonly vram: VramReading | undefined;
   readonly holdings: GpuHoldings | undefined;
+  /** Inferences of each model since it was loaded; undefined where the server does not tell. */
+  readonly inferences: ReadonlyMap<string, number> | undefined;
 };
 
 export type ProbeOptions = {
@@ -55,13 +58,13 @@ export class ModelServerProbe {
 
   /** Never rejects. */
   async look(): Promise<Look> {
-    const [server, models, vram, holdings] = await Promise.all([
+    const [server, models, vram, statistics] = await Promise.all([
       this.#askHttp('/v2/health/ready'),
       Promise.all(this.#options.models.map((name) => this.#lookAtModel(name))),
       this.#readVram(),
-      this.#readHoldings(),
+      this.#readStatistics(),
     ]);
-    return { server, models, vram, holdings };
+    return { server, models, vram, ...statistics };
   }
 
   async isLive(): Promise<boolean> {
@@ -117,15 +120,17 @@ export class ModelServerProbe {
     return readVram(answer.text);
   }
 
-  async #readHoldings(): Promise<GpuHoldings | undefined> {
+  async #readStatistics(): Promise<Pick<Look, 'holdings' | 'inferences'>> {
     const { httpUrl, metricsUrl, timeoutMs } = this.#options;
-    if (httpUrl === undefined || metricsUrl === undefined) return undefined;
+    const none = { holdings: undefined, inferences: undefined };
+    if (httpUrl === undefined || metricsUrl === undefined) return none;
     const answer = await ask(below(httpUrl, '/v2/models/stats'), timeoutMs);
-    if (answer.kind === 'none' || answer.status !== 200) return undefined;
+    if (answer.kind === 'none' || answer.status !== 200) return none;
     try {
-      return readHoldings(JSON.parse(answer.text));
+      const statistics: unknown = JSON.parse(answer.text);
+      return { holdings: readHoldings(statistics), inferences: readInferenceCounts(statistics) };
     } catch {
-      return undefined;
+      return none;
     }
   }
 }

@@ -4,6 +4,8 @@ import { machine, minimal, problemsOf } from './machine.ts';
 
 const ops = (env: Readonly<Record<string, string>> = {}) => readOpsConfig(env, machine());
 
+const GOLDEN = { RAG_SERVING_GOLDEN_FILE: '/models/golden.json' };
+
 describe('readOpsConfig', () => {
   it('stands beside a Triton at its default addresses', () => {
     expect(ops()).toMatchObject({
@@ -34,7 +36,19 @@ describe('readOpsConfig', () => {
     expect(ops({ RAG_SERVING_MODEL_NAME: 'mine' }).readiness.models).toEqual(['mine']);
   });
 
+  it('takes a golden file for the model that is among those asked', () => {
+    expect(ops().readiness.goldenFile).toBeUndefined();
+    expect(ops({ RAG_SERVING_GOLDEN_FILE: '/models/golden.json' }).readiness.goldenFile).toBe('/models/golden.json');
+    const env = { RAG_SERVING_GOLDEN_FILE: '/g', RAG_SERVING_READY_MODELS: 'a,online_embedder_ensemble' };
+    expect(ops(env).readiness.models).toHaveLength(2);
+  });
+
   it.each([
+    [
+      'a golden file of a model that is not asked',
+      { ...GOLDEN, RAG_SERVING_READY_MODELS: 'a' },
+      'RAG_SERVING_GOLDEN_FILE',
+    ],
     ['a pool that does not exist', { RAG_SERVING_POOL_TYPE: 'gpu' }, 'RAG_SERVING_POOL_TYPE'],
     ['a model name with a slash', { RAG_SERVING_READY_MODELS: 'a,b/c' }, 'RAG_SERVING_READY_MODELS'],
     ['an empty model name', { RAG_SERVING_READY_MODELS: 'a,,b' }, 'RAG_SERVING_READY_MODELS'],
