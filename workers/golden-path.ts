@@ -1,8 +1,9 @@
-/** Finds and reads a golden file: the file itself, or the one in a folder such as the one a model was pulled into. */
+/** Finds and reads a golden file: the file itself, or the one in a folder; in a pulled model's, the one that its manifest names. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServingError } from '../src/errors.ts';
 import { type Golden, parseGolden } from '../src/golden/golden-file.ts';
+import { readReceipt } from '../src/registry/receipt.ts';
 
 const NAME = 'golden.json';
 const MOST_BYTES = 256 * 1_048_576;
@@ -18,6 +19,8 @@ export async function readGolden(path: string): Promise<Golden> {
 
 async function fileAt(path: string): Promise<string> {
   if (!(await found(path, stat(path))).isDirectory()) return path;
+  const pulled = (await readReceipt(path))?.manifest.golden ?? undefined;
+  if (pulled !== undefined) return join(path, pulled);
   const names = await found(path, readdir(path));
   const golden = names.includes(NAME) ? [NAME] : names.filter((name) => name.endsWith(`.${NAME}`));
   if (golden.length === 1) return join(path, golden[0]!);

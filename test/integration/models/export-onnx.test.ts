@@ -12,6 +12,7 @@ import { cacheRoot } from '../../../scripts/stack/cache.ts';
 import { type ModelFiles, resolveModel } from '../../../src/engine/model-source.ts';
 import { OnnxModel } from '../../../src/engine/onnx-model.ts';
 import { TextTokenizer } from '../../../src/engine/tokenizer.ts';
+import { parseGolden } from '../../../src/golden/golden-file.ts';
 import { decodeFp16 } from '../../../src/kserve/fp16.ts';
 import { COMMIT, type FakeHub, startHub } from '../../unit/scripts/export-onnx/hub-server.ts';
 import { tinyEncoder, writeTinyModel } from '../../unit/scripts/export-onnx/tiny-encoder.ts';
@@ -73,6 +74,10 @@ describe('export-onnx', () => {
     const report = JSON.parse(await readFile(`${out}.parity.json`, 'utf8'));
     expect(report).toMatchObject({ accepted: true, properties: { revision: COMMIT, dims: '384', pooling: 'mean' } });
     expect(report.half.float32Nodes).toMatchObject({ LayerNormalization: 13, Softmax: 6 });
+
+    const golden = parseGolden(await readFile(`${out}.golden.json`, 'utf8'), 'golden file');
+    const producer = { kind: 'reference', model: 'owner/minilm', properties: { revision: COMMIT } };
+    expect(golden).toMatchObject({ kind: 'embedder', dims: 384, dtype: 'FP16', maxTokens: WINDOW, producer });
 
     const engine = await OnnxModel.open({ ...files, maxTokens: 512, threads: 1 });
     const wanted = await engine.embed(TEXTS);
