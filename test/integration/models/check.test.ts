@@ -117,7 +117,7 @@ describe('models that misbehave', () => {
     expect(report?.worst).toMatchObject({ notFinite: 1 });
   });
 
-  it('a text that the model fails on is exit code 3; what failed in the batch with it is not held against the others', async () => {
+  it('a text that the model fails on is exit code 3; what failed in the batch with it is not held against the others (T20)', async () => {
     const golden = await take(folder(), { good: 'fine', bad: 'reject-request', also: 'well' }, at('nan_rows'));
     const { code, report } = await check('rejecting', golden);
     expect(code).toBe(3);

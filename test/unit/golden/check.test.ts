@@ -5,6 +5,7 @@ import { type CheckOptions, checkModel } from '../../../src/golden/check.ts';
 import { FakeModel, type FakeOptions, goldenEmbedder, goldenReranker } from './fake-model.ts';
 
 const EMBEDDER = goldenEmbedder({ a: [1, 0, 0], b: [0, 1, 0], c: [0, 0, 1] });
+const LONG = 'word '.repeat(12);
 const RERANKER = goldenReranker({ best: 0.9, good: 0.5, also: 0.495, bad: 0.1 });
 
 async function check(fake: Partial<FakeOptions>, options: Partial<CheckOptions> = {}, signal?: AbortSignal) {
@@ -64,6 +65,13 @@ describe('an embedder', () => {
     const report = await check({ answer: (text, rows) => (text === 'a' && rows > 1 ? [0.9, 0.436, 0] : undefined) });
     expect(report).toMatchObject({ outcome: 'differs', worst: { index: 0, way: 'batch' } });
     expect(report.notes.join()).toContain('padding');
+  });
+
+  it('drift of the longest text alone differs (X01)', async () => {
+    const golden = goldenEmbedder({ short: [1, 0], [LONG]: [0, 1] });
+    const report = await check({ golden, answer: (text) => (text === LONG ? [0.05, 0.99875] : undefined) });
+    expect(report.reasons).toHaveLength(2);
+    expect(report).toMatchObject({ outcome: 'differs', worst: { index: 1 } });
   });
 
   it('rows that changed places differ', async () => {
