@@ -7,6 +7,7 @@ import { exportTokenizer } from '../export-tokenizer/model-folder.ts';
 import { operatorLibrary } from '../export-tokenizer/op-library.ts';
 import { type Truncation, truncations } from '../export-tokenizer/row-nodes.ts';
 import { modelTypes } from '../export-tokenizer/tokenizer-graph.ts';
+import { readTokenizerFile } from '../export-tokenizer/tokenizer-source.ts';
 import { type TokenizerBackend, tokenizerBackends } from '../model-config/tokenizer-config.ts';
 import type { Pool } from '../pools.ts';
 import type { Report } from '../stack/cache.ts';
@@ -51,7 +52,8 @@ export async function exportedTokenizer(
     return { folder: source, exported: found };
   }
   const options = { modelType: pool.modelType, maxBatch: pool.maxBatch, maxTokens, backend, truncation };
-  await exportTokenizer({ ...options, model: source, outputDir: target, library: operatorLibrary }, report);
+  const file = { content: await readTokenizerFile(source, '--tokenizer-dir') };
+  await exportTokenizer({ ...options, source: file, outputDir: target, library: operatorLibrary }, report);
   return { folder: target, exported: (await readManifest(target))! };
 }
 

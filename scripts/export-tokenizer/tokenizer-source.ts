@@ -18,7 +18,7 @@ export async function findTokenizer(
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<TokenizerSource> {
-  if (await isPath(model)) return { content: await readTokenizerFile(model) };
+  if (await isPath(model)) return { content: await readTokenizerFile(model, '--model') };
   const request = { id: model, revision, cacheDir: surroundings.cacheDir };
   const { folder, commit } = await fromHub(surroundings, request, async (hub, onBytes) => {
     const found = await findOnHub(hub, request, onBytes, signal);
@@ -34,8 +34,8 @@ export async function findTokenizer(
   return { content: await readFile(join(folder, FILE)), origin: { model, revision: commit } };
 }
 
-/** Throws ARGUMENT_INVALID for a path where there is none. */
-export async function readTokenizerFile(path: string): Promise<Buffer> {
+/** Throws ARGUMENT_INVALID, naming the option, for a path where there is none. */
+export async function readTokenizerFile(path: string, option: string): Promise<Buffer> {
   for (const file of [join(path, FILE), path]) {
     try {
       return await readFile(file);
@@ -44,5 +44,5 @@ export async function readTokenizerFile(path: string): Promise<Buffer> {
       if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR') throw error;
     }
   }
-  throw new ServingError('ARGUMENT_INVALID', `--model ${path} is neither a ${FILE} nor a folder with one`);
+  throw new ServingError('ARGUMENT_INVALID', `${option} ${path} is neither a ${FILE} nor a folder with one`);
 }
