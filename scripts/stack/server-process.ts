@@ -6,8 +6,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServingError } from '../../src/errors.ts';
 import { isPortFree } from './free-port.ts';
@@ -43,6 +43,8 @@ export type ServerProgram = {
   /** Data that the caller asked to keep: `stop` then ends the program in order and removes nothing. */
   readonly keepData?: boolean;
   readonly shmPrefix?: string;
+  /** Start of the paths of empty folders that it makes outside of dataDir and leaves there when it is killed. */
+  readonly strayPrefix?: string;
   /** Fills the data folder before the first start. */
   readonly prepare?: () => Promise<void>;
   /** Throws as long as the server does not answer as it should. Called until it returns. */
@@ -78,6 +80,7 @@ export class ServerProcess implements RunningServer {
   readonly logFile: string;
   readonly #program: ServerProgram;
   readonly #watchdog: Watchdog;
+  readonly #strays: string[] = [];
   #child: ChildProcess | undefined;
   #pid = Number.NaN;
   #ended: Promise<void> = Promise.resolve();
@@ -121,8 +124,14 @@ export class ServerProcess implements RunningServer {
     await this.#endInOrder();
     await this.#removeShmFiles();
     await this.#waitPortsFree();
+    const before = await foldersLike(this.#program.strayPrefix);
     this.#spawn();
     await this.#waitReady();
+    for (const folder of await foldersLike(this.#program.strayPrefix)) {
+      if (before.includes(folder)) continue;
+      this.#strays.push(folder);
+      this.#watchdog.stray(folder);
+    }
   }
 
   async #stop(): Promise<void> {
@@ -131,6 +140,8 @@ export class ServerProcess implements RunningServer {
       else await this.kill('SIGKILL');
     } finally {
       await this.#removeShmFiles();
+      // One that is not empty, or gone, is no longer what it left.
+      await Promise.all(this.#strays.map((folder) => rmdir(folder).catch(() => undefined)));
       if (!this.#program.keepData) await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
       await this.#watchdog.release();
     }
@@ -226,6 +237,12 @@ export class ServerProcess implements RunningServer {
     const text = await readFile(this.logFile, 'utf8').catch(() => '');
     return text.trim().split('\n').slice(-LOG_TAIL_LINES).join('\n');
   }
+}
+
+async function foldersLike(prefix: string | undefined): Promise<string[]> {
+  if (prefix === undefined) return [];
+  const names = await readdir(dirname(prefix));
+  return names.filter((name) => name.startsWith(basename(prefix))).map((name) => join(dirname(prefix), name));
 }
 
 /** Kills what a program's end leaves of its group, and waits until it is gone: it would hold ports and shared memory. */

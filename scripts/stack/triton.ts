@@ -46,6 +46,8 @@ export type RunningTriton = RunningServer & {
 const TEST_MODELS = 'test/support/triton-models';
 /** What the test models import from beside their repository, in which every folder would be taken for a model. */
 const SHARED_PYTHON = 'test/support/stack-python';
+/** Where the python backend unpacks environments, though none of ours is packed; TMPDIR does not move it. */
+const ENVIRONMENTS = '/tmp/python_env_';
 const READY_TIMEOUT_MS = 120_000;
 /** An orderly end takes it 2–5 s. */
 const STOP_TIMEOUT_MS = 10_000;
@@ -88,6 +90,7 @@ export async function startTriton(options: TritonOptions = {}): Promise<RunningT
     ports: [grpcPort, httpPort, metricsPort],
     dataDir,
     shmPrefix,
+    strayPrefix: ENVIRONMENTS,
     prepare: async () => {
       if (options.modelRepository !== undefined) return;
       // A copy: Python leaves compiled files beside what it runs, and a test may change a model of its own Triton.

@@ -8,14 +8,20 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 
-// Each line names the process group to guard (empty: none); "done" lets the watchdog go without touching anything.
+// A line names the process group to guard (empty: none), or after "stray " an empty folder to remove, whose path has no
+// blanks; "done" lets the watchdog go without touching anything.
 const SCRIPT = `
 server=
+strays=
 while read -r line; do
-  [ "$line" = done ] && exit 0
-  server=$line
+  case "$line" in
+    done) exit 0 ;;
+    stray\\ *) strays="$strays \${line#stray }" ;;
+    *) server=$line ;;
+  esac
 done
 if [ -n "$server" ]; then kill -s KILL -- "-$server" 2>/dev/null; sleep 0.3; fi
+for folder in $strays; do rmdir -- "$folder" 2>/dev/null; done
 if [ -n "$1" ]; then rm -rf -- "$1"; fi
 if [ -n "$2" ]; then rm -f -- /dev/shm/"$2"*; fi
 `;
@@ -30,6 +36,8 @@ export type Remains = {
 export type Watchdog = {
   /** From now on the group of `pid` dies with us; undefined: no group does. */
   watch(pid: number | undefined): void;
+  /** Removes this folder too, if it is empty then. */
+  stray(folder: string): void;
   /** Ends the watchdog; what it guarded is left alone. */
   release(): Promise<void>;
 };
@@ -48,6 +56,9 @@ export function startWatchdog(remains: Remains): Watchdog {
   return {
     watch(pid) {
       shell.stdin.write(`${pid ?? ''}\n`);
+    },
+    stray(folder) {
+      shell.stdin.write(`stray ${folder}\n`);
     },
     async release() {
       shell.ref();

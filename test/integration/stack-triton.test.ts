@@ -1,6 +1,7 @@
 /** The local Triton and its test models: the names and tensors of the pipeline, and the faults that tests ask for. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startTriton, tritonPython } from '../../scripts/stack/triton.ts';
 import { useTriton } from '../support/stack.ts';
@@ -168,6 +169,8 @@ test('counts what it serves', async () => {
 });
 
 test('SIGKILL and restart on the same ports leave one set of files in /dev/shm, and stop none', async () => {
+  const environments = () => readdirSync('/tmp').filter((name) => name.startsWith('python_env_'));
+  const before = environments();
   const own = await startTriton({ models: ['nan_rows', 'slow'] });
   const { dataDir, shmPrefix, grpcUrl, httpUrl } = own;
   try {
@@ -184,6 +187,7 @@ test('SIGKILL and restart on the same ports leave one set of files in /dev/shm, 
     await own.stop();
   }
   expect(tracesOf({ pid: own.pid, dataDir, shmPrefix })).toEqual([]);
+  expect(environments().filter((name) => !before.includes(name))).toEqual([]);
 });
 
 test('tritonPython has the packages of the reference model', async () => {

@@ -1,7 +1,7 @@
 /** The life of the local stack: side by side, restarted, and gone with whoever started it, however that one ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -50,6 +50,11 @@ describe('several servers in one process', () => {
   });
 });
 
+/** Folders of Triton's python backend, which it leaves when it is killed. */
+function pythonEnvironments(): string[] {
+  return readdirSync('/tmp').filter((name) => name.startsWith('python_env_'));
+}
+
 describe('the command line', () => {
   let folder: string;
   let child: ChildProcess | undefined;
@@ -95,7 +100,10 @@ describe('the command line', () => {
   });
 
   test('SIGKILL of the starter leaves no server, no data and no file in /dev/shm', async () => {
+    const before = pythonEnvironments();
     await up();
+    const made = pythonEnvironments().filter((name) => !before.includes(name));
+    expect(made.length).toBeGreaterThan(0);
     const shmPrefix = `rag-triton-${child!.pid}-`;
     expect(shmFilesWith(shmPrefix).length).toBeGreaterThan(0);
     const watched = [...processesWith(folder), ...processesWith(shmPrefix)].filter((pid) => pid !== child!.pid);
@@ -104,6 +112,7 @@ describe('the command line', () => {
     await once(child!, 'exit');
     expect(await eventually(() => watched.every((pid) => !isRunning(pid)), 5_000)).toBe(true);
     expect(shmFilesWith(shmPrefix)).toEqual([]);
+    expect(pythonEnvironments().filter((name) => made.includes(name))).toEqual([]);
     expect(processesWith(folder)).toEqual([]);
   });
 

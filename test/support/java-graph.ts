@@ -1,5 +1,7 @@
 /** A tokenizer graph run by the onnxruntime of Java, with the operator library registered: no Python in that process. */
 import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -36,13 +38,20 @@ export async function runByJava(
     javaRuntime(),
     operatorLibrary(() => undefined),
   ]);
-  // Without a heap of its own size the virtual machine takes what it finds.
-  const child = spawn(executable, ['-Xmx512m', '-cp', jar, PROGRAM, library, graph, ...columns], { stdio: 'pipe' });
-  child.stdin.on('error', () => undefined).end(Buffer.concat(batches.map((rows) => asBytes(rows, columns.length))));
-  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [answer, complaint, code] = await Promise.all([buffer(child.stdout), text(child.stderr), closed]);
-  if (code !== 0) throw new Error(`TokenizerGraph.java ended with ${code}: ${complaint}`);
-  return asTokens(answer, batches);
+  // onnxruntime unpacks its libraries into Java's folder for temporary files and leaves them there.
+  const folder = await mkdtemp(join(tmpdir(), 'rag-java-'));
+  try {
+    // Without a heap of its own size the virtual machine takes what it finds.
+    const options = ['-Xmx512m', `-Djava.io.tmpdir=${folder}`, '-cp', jar];
+    const child = spawn(executable, [...options, PROGRAM, library, graph, ...columns], { stdio: 'pipe' });
+    child.stdin.on('error', () => undefined).end(Buffer.concat(batches.map((rows) => asBytes(rows, columns.length))));
+    const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
+    const [answer, complaint, code] = await Promise.all([buffer(child.stdout), text(child.stderr), closed]);
+    if (code !== 0) throw new Error(`TokenizerGraph.java ended with ${code}: ${complaint}`);
+    return asTokens(answer, batches);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 function asBytes(rows: readonly (readonly string[])[], columns: number): Buffer {
