@@ -5,6 +5,7 @@
  * would then talk to another database than its settings say. No message repeats any part of the URL.
  */
 import { ok, type Parsed, refuse, shapeOf } from './setting.ts';
+import { decoded } from './url-part.ts';
 
 /**
  * How sure the worker is of the server: `disable` without TLS; `require` with TLS, whoever answers; `verify-ca` a
@@ -54,14 +55,4 @@ export function judgePostgresUrl(raw: string): Parsed<PostgresAddress> {
     database: database ?? (user as string),
     sslMode,
   });
-}
-
-/** Null for what is no percent-encoding; undefined for nothing. */
-function decoded(part: string): string | undefined | null {
-  if (part === '') return undefined;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return null;
-  }
 }

@@ -5,6 +5,7 @@
  * database, and a worker would then talk to the wrong server. No message repeats any part of the URL.
  */
 import { ok, type Parsed, refuse, shapeOf } from './setting.ts';
+import { decoded } from './url-part.ts';
 
 export type RedisAddress = {
   readonly host: string;
@@ -47,14 +48,4 @@ export function judgeRedisUrl(raw: string): Parsed<RedisAddress> {
     database: Number(database),
     tls: url.protocol === 'rediss:',
   });
-}
-
-/** Null for what is no percent-encoding; undefined for nothing. */
-function decoded(part: string): string | undefined | null {
-  if (part === '') return undefined;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return null;
-  }
 }

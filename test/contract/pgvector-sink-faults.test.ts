@@ -3,49 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { usePostgres } from '../support/stack.ts';
 import { createPgVectorSink, openPgVectorSink, plainSession, runSql } from './pgvector-sink-client.ts';
+import { batch, expectWritesSurviveKill, OUTAGE } from './sink-outage.ts';
 import { contractOf, rowOf } from './sink-rows.ts';
-
-const OUTAGE = { failureClass: 'outage', code: 'SINK_UNAVAILABLE' };
-
-function batch(first: number, count = 50) {
-  return Array.from({ length: count }, (_, n) =>
-    rowOf(`c${first + n}`, { offset: BigInt(first + n), text: 'some text' }),
-  );
-}
 
 describe('PostgreSQL that goes and comes back', () => {
   const postgres = usePostgres();
 
   it('killed while writing: writes reject as outage, go on by themselves afterwards, and lose no acknowledged row', async () => {
-    const sink = await openPgVectorSink({ url: postgres().url, table: 'killed' });
-    const acknowledged: string[] = [];
-    let failures = 0;
-    let running = true;
-    const writer = (async () => {
-      for (let first = 0; running || failures === 0; ) {
-        try {
-          const rows = batch(first);
-          await sink.write(rows);
-          acknowledged.push(...rows.map((row) => row.chunkId));
-          first += rows.length;
-        } catch (error) {
-          expect(error).toMatchObject({ failureClass: 'outage' });
-          failures++;
-          await sleep(20);
-        }
-      }
-    })();
-    await sleep(300);
-    await postgres().kill('SIGKILL');
-    await sleep(500);
-    const before = acknowledged.length;
-    await postgres().restart();
-    await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(before + 500);
-    running = false;
-    await writer;
-    expect(failures).toBeGreaterThan(0);
-    expect((await sink.fetch(acknowledged)).length).toBe(acknowledged.length);
-    expect(await sink.count()).toBe(new Set(acknowledged).size);
+    await expectWritesSurviveKill(await openPgVectorSink({ url: postgres().url, table: 'killed' }), postgres());
   });
 
   it('10,000 chunks while it is away reject at once and pile up nowhere (S04)', async () => {

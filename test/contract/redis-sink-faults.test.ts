@@ -3,49 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { useRedis } from '../support/stack.ts';
 import { openRedisSink, plainClient, recordingLog } from './redis-sink-client.ts';
+import { batch, expectWritesSurviveKill, OUTAGE } from './sink-outage.ts';
 import { rowOf } from './sink-rows.ts';
-
-const OUTAGE = { failureClass: 'outage', code: 'SINK_UNAVAILABLE' };
-
-function batch(first: number, count = 50) {
-  return Array.from({ length: count }, (_, n) =>
-    rowOf(`c${first + n}`, { offset: BigInt(first + n), text: 'some text' }),
-  );
-}
 
 describe('Redis that goes and comes back', () => {
   const redis = useRedis({ appendonly: true });
 
   it('killed while writing: writes reject as outage, go on by themselves afterwards, and lose no acknowledged row', async () => {
-    const sink = await openRedisSink({ url: redis().url, keyPrefix: 'killed:' });
-    const acknowledged: string[] = [];
-    let failures = 0;
-    let running = true;
-    const writer = (async () => {
-      for (let first = 0; running || failures === 0; ) {
-        try {
-          const rows = batch(first);
-          await sink.write(rows);
-          acknowledged.push(...rows.map((row) => row.chunkId));
-          first += rows.length;
-        } catch (error) {
-          expect(error).toMatchObject({ failureClass: 'outage' });
-          failures++;
-          await sleep(20);
-        }
-      }
-    })();
-    await sleep(200);
-    await redis().kill('SIGKILL');
-    await sleep(1_000);
-    const before = acknowledged.length;
-    await redis().restart();
-    await expect.poll(() => acknowledged.length, { timeout: 10_000 }).toBeGreaterThan(before + 500);
-    running = false;
-    await writer;
-    expect(failures).toBeGreaterThan(0);
-    expect((await sink.fetch(acknowledged)).length).toBe(acknowledged.length);
-    expect(await sink.count()).toBe(new Set(acknowledged).size);
+    await expectWritesSurviveKill(await openRedisSink({ url: redis().url, keyPrefix: 'killed:' }), redis());
   });
 
   it('10,000 chunks while it is away reject at once and pile up nowhere (S04)', async () => {

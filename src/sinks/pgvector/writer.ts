@@ -6,6 +6,7 @@
  */
 import { ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
+import { lastOfEachStored } from '../last-of-each.ts';
 import type { RowOutcome, SinkRow } from '../sink.ts';
 import type { PgConnection } from './connection.ts';
 import { isRowFault, translatePostgresError } from './errors.ts';
@@ -94,16 +95,6 @@ function slices(indices: readonly number[], bytesOf: (index: number) => number):
     }
   }
   return found;
-}
-
-/** Of rows with one id in a call only the last that went in is there afterwards. */
-function lastOfEachStored(rows: readonly SinkRow[], outcomes: readonly RowOutcome[]): RowOutcome[] {
-  const last = new Map<string, number>();
-  for (const [index, outcome] of outcomes.entries())
-    if (outcome.kind === 'stored') last.set(rows[index]!.chunkId, index);
-  return outcomes.map((outcome, index) =>
-    outcome.kind === 'stored' && last.get(rows[index]!.chunkId) !== index ? { kind: 'superseded' } : outcome,
-  );
 }
 
 function notFinite({ source }: SinkRow, { element }: ElementType): ServingError {

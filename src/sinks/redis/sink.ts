@@ -12,6 +12,7 @@ import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
 import { contractMismatch } from '../contract-check.ts';
+import { lastOfEachStored } from '../last-of-each.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
 import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
@@ -251,14 +252,4 @@ export class RedisSink implements Sink {
     if (this.#collection !== undefined) return this.#collection;
     throw new ServingError('SINK_UNAVAILABLE', `the Redis sink is ${this.#closed ? 'closed' : 'not open'}`);
   }
-}
-
-/** Of rows with one id in a call only the last that went in is there afterwards. */
-function lastOfEachStored(rows: readonly SinkRow[], outcomes: readonly RowOutcome[]): RowOutcome[] {
-  const last = new Map<string, number>();
-  for (const [index, outcome] of outcomes.entries())
-    if (outcome.kind === 'stored') last.set(rows[index]!.chunkId, index);
-  return outcomes.map((outcome, index) =>
-    outcome.kind === 'stored' && last.get(rows[index]!.chunkId) !== index ? { kind: 'superseded' } : outcome,
-  );
 }
