@@ -91,7 +91,7 @@ describe('export-onnx', () => {
     }
   });
 
-  it('a model that overflows FP16 is refused with exit code 3, and only the report is left', async () => {
+  it('a model that overflows FP16 is refused with exit code 3, and only the report is left (X01)', async () => {
     const model = join(folder, 'overflowing');
     await writeTinyModel(model, tinyEncoder({ gain: 1e5 }), { max_position_embeddings: WINDOW });
     const args = [
