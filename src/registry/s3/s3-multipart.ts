@@ -52,8 +52,13 @@ export async function uploadInParts(
 }
 
 /** Another push may have ended or given up the upload that we go on with. */
-export function isUploadGone(error: unknown): boolean {
+function isUploadGone(error: unknown): boolean {
   return error instanceof Error && factsOf(error).name === 'NoSuchUpload';
+}
+
+/** The same, and what a server says that trips over it: one that ended the upload while our part was on its way. */
+export function isOvertaken(error: unknown): boolean {
+  return isUploadGone(error) || (error instanceof Error && factsOf(error).status === 500);
 }
 
 export async function* unfinishedUploads(

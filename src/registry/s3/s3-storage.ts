@@ -20,7 +20,7 @@ import {
 } from '../storage.ts';
 import { createS3Client, type S3Options } from './s3-client.ts';
 import { asS3Error, factsOf } from './s3-errors.ts';
-import { giveUpUpload, isUploadGone, unfinishedUploads, uploadInParts } from './s3-multipart.ts';
+import { giveUpUpload, isOvertaken, unfinishedUploads, uploadInParts } from './s3-multipart.ts';
 
 /** Parts of an upload that another push ended or gave up: so often is it begun anew. */
 const UPLOAD_TRIES = 3;
@@ -135,7 +135,8 @@ export class S3Storage implements RegistryStorage {
         try {
           return await uploadInParts(target, source, count, signal);
         } catch (error) {
-          if (!isUploadGone(error)) throw error;
+          signal.throwIfAborted();
+          if (!isOvertaken(error)) throw error;
           onBytes(-counted);
           // Another push of the same content came first.
           if ((await this.stat(key, signal))?.sizeBytes === source.sizeBytes) return onBytes(source.sizeBytes);
