@@ -43,6 +43,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./retries.ts')).registerRetriesCommand,
   },
   {
+    name: 'offsets',
+    summary: 'where the consumer group stands in each partition, and moving it',
+    load: async () => (await import('./offsets.ts')).registerOffsetsCommand,
+  },
+  {
     name: 'models',
     summary: 'push, pull, list and verify models of a registry on S3 or in a folder',
     load: async () => (await import('./models.ts')).registerModelsCommand,

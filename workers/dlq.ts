@@ -7,7 +7,8 @@ import type { ReplayFlags } from './dlq/replay.ts';
 import type { LetterPlace, ShowFlags } from './dlq/show.ts';
 import type { StatsFlags } from './dlq/stats.ts';
 import { EXIT_CODES_HELP } from './exit-codes.ts';
-import { addFilterOptions, integerIn } from './letters/filter-options.ts';
+import { addFilterOptions } from './letters/filter-options.ts';
+import { integerIn } from './tool/number-options.ts';
 
 const HELP = `
 Settings are the worker's: brokers, SASL and TLS, KAFKA_TOPIC, KAFKA_CONSUMER_GROUP, RAG_SERVING_DEAD_LETTER_TOPIC.

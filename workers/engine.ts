@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
 import { faultKinds, plainSynthetic, type SyntheticFault } from '../src/engine/synthetic-compute.ts';
 import type { EngineFlags } from './engine/run.ts';
-import { fault, integerIn, numberIn, trueOrFalse } from './engine/values.ts';
+import { fault, trueOrFalse } from './engine/values.ts';
+import { integerIn, numberIn } from './tool/number-options.ts';
 
 const MAX_PORT = 65_535;
 const MAX_MS = 600_000;

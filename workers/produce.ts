@@ -1,6 +1,7 @@
 /** `rag-serving produce`: its options. What they start is loaded only when the command runs. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
+import { integerIn } from './tool/number-options.ts';
 
 const HELP = `
 Paths: .ndjson and .jsonl files hold one message a line: a chunk {"chunk_id","text",…}, a batch {"chunks":[…]}, or just
@@ -47,12 +48,4 @@ export function registerProduceCommand(program: Command, env: Env): void {
       const { runProduce } = await import('./produce/command.ts');
       process.exitCode = await runProduce(paths, flags, env);
     });
-}
-
-function integerIn(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give an integer from ${min} to ${max}.`);
-  };
 }

@@ -2,9 +2,10 @@
 import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
 import { EXIT_CODES_HELP } from './exit-codes.ts';
-import { addFilterOptions, integerIn } from './letters/filter-options.ts';
+import { addFilterOptions } from './letters/filter-options.ts';
 import type { ChangeFlags } from './retries/change.ts';
 import type { RetriesListFlags } from './retries/list.ts';
+import { integerIn } from './tool/number-options.ts';
 
 const HELP = `
 Settings are the worker's: the queue is that of its KAFKA_CONSUMER_GROUP, KAFKA_TOPIC and store (RAG_SERVING_SINK and the

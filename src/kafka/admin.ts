@@ -58,7 +58,7 @@ export class KafkaAdmin {
   }
 
   #make(topic: string, options: TopicOptions): Promise<boolean> {
-    return this.#ask(`create topic ${topic}`, async (admin) => {
+    return this.ask(`create topic ${topic}`, async (admin) => {
       const configEntries = Object.entries(options.configEntries ?? {}).map(([name, value]) => ({ name, value }));
       const { partitions: numPartitions, replicationFactor = -1 } = options;
       const made = await admin.createTopics({
@@ -71,12 +71,12 @@ export class KafkaAdmin {
   }
 
   topicExists(topic: string): Promise<boolean> {
-    return this.#ask('list topics', async (admin) => (await admin.listTopics()).includes(topic));
+    return this.ask('list topics', async (admin) => (await admin.listTopics()).includes(topic));
   }
 
   /** What the broker holds for each partition, with the metadata; negative where nothing is committed. */
   groupOffsets(groupId: string, topic: string): Promise<ReadonlyMap<number, BrokerOffset>> {
-    return this.#ask(`read offsets of group ${groupId}`, async (admin) => {
+    return this.ask(`read offsets of group ${groupId}`, async (admin) => {
       const [answer] = await admin.fetchOffsets({ groupId, topics: [topic] });
       return new Map(
         (answer?.partitions ?? []).map(({ partition, offset, metadata }) => [
@@ -113,7 +113,7 @@ export class KafkaAdmin {
   /** Deletes, in each partition given, all records before the offset. */
   deleteRecords(topic: string, before: ReadonlyMap<number, bigint>): Promise<void> {
     const partitions = Array.from(before, ([partition, offset]) => ({ partition, offset: String(offset) }));
-    return this.#ask(`delete records of topic ${topic}`, async (admin) => {
+    return this.ask(`delete records of topic ${topic}`, async (admin) => {
       // kafkajs deletes only in topics that this connection has been asked about before.
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions });
@@ -150,10 +150,11 @@ export class KafkaAdmin {
   }
 
   #ends(topic: string) {
-    return this.#ask(`read offsets of topic ${topic}`, (admin) => admin.fetchTopicOffsets(topic));
+    return this.ask(`read offsets of topic ${topic}`, (admin) => admin.fetchTopicOffsets(topic));
   }
 
-  async #ask<T>(doing: string, call: (admin: Admin) => Promise<T>): Promise<T> {
+  /** `doing` says what failed, as in "cannot <doing>". Bounded; what kafkajs throws comes as a ServingError. */
+  async ask<T>(doing: string, call: (admin: Admin) => Promise<T>): Promise<T> {
     const admin = this.#admin;
     try {
       this.#connected ??= admin.connect();

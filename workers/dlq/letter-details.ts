@@ -8,7 +8,7 @@ import { DLQ_HEADER_PREFIX } from '../../src/kafka/dead-letter-record.ts';
 import { type Letter, parseValue } from '../../src/kafka/letter.ts';
 import type { Mark } from '../../src/kafka/redrive-marks.ts';
 import { formatPosition, REPLAY_HEADER_PREFIX } from '../../src/kafka/replay-headers.ts';
-import { harmless } from '../letters/table.ts';
+import { harmless } from '../tool/table.ts';
 import { isoTime, letterJson } from './letter-line.ts';
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set([...chunkFieldNames, 'chunks']);

@@ -2,7 +2,7 @@
 import type { Letter } from '../../src/kafka/letter.ts';
 import type { Mark } from '../../src/kafka/redrive-marks.ts';
 import { formatPosition } from '../../src/kafka/replay-headers.ts';
-import { formatAge } from '../letters/moment.ts';
+import { formatAge } from '../tool/moment.ts';
 
 export const LETTER_HEAD = ['LETTER', 'AGE', 'CODE', 'STAGE', 'TRIES', 'ORIGIN', 'CHUNK', 'REPLAYS', 'REPLAYED'];
 

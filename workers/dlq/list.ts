@@ -4,7 +4,7 @@ import type { Letter } from '../../src/kafka/letter.ts';
 import { readMarks } from '../../src/kafka/redrive.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { type FilterFlags, filterOf } from '../letters/filter-options.ts';
-import { table } from '../letters/table.ts';
+import { table } from '../tool/table.ts';
 import { LETTER_HEAD, letterJson, letterRow } from './letter-line.ts';
 import { scan, withDlq } from './open.ts';
 

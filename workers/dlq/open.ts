@@ -1,29 +1,22 @@
 /** What every `dlq` command works with: the worker's settings, a client, and the dead-letter topic as it is at this moment. */
 import type { Env } from '../../src/config/env-reader.ts';
 import { type DlqConfig, readDlqConfig } from '../../src/config/programs.ts';
-import { secretSpellings } from '../../src/config/redact.ts';
 import { isServingError, ServingError } from '../../src/errors.ts';
-import { KafkaAdmin } from '../../src/kafka/admin.ts';
-import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
+import type { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { type Letter, letterOf } from '../../src/kafka/letter.ts';
 import { readRanges } from '../../src/kafka/range-reader.ts';
 import type { RedriveMarks } from '../../src/kafka/redrive-marks.ts';
 import type { LogBounds } from '../../src/offsets/offset-reset.ts';
-import type { Log } from '../../src/telemetry/log.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { isMeant, type LetterFilter, rangesOf } from '../letters/filter.ts';
-import { interruptible } from '../letters/interruptible.ts';
+import { type KafkaTool, withKafkaTool } from '../tool/kafka-tool.ts';
 
 export type Bounds = ReadonlyMap<number, LogBounds>;
 
-export type OpenedDlq = {
+export type OpenedDlq = KafkaTool & {
   readonly config: DlqConfig;
-  readonly client: KafkaClient;
-  readonly admin: KafkaAdmin;
   readonly deadLetterTopic: string;
   readonly consumerGroup: string;
-  readonly log: Log;
   /** Of the dead-letter topic when it was opened: what comes later is not looked at, so that reading ends. */
   readonly bounds: Bounds;
 };
@@ -35,21 +28,10 @@ export async function withDlq(
   work: (opened: OpenedDlq, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = readDlqConfig(env);
-  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
   const { deadLetterTopic, kafka } = config;
-  // A tool on a terminal: the client's own chatter only when asked for.
-  const level = config.logLevel === 'INFO' ? 'ERROR' : config.logLevel;
-  const log = createLogger({ level, service: SERVICE, secrets: secretSpellings(config), fileDescriptor: 2 });
-  const client = createKafkaClient({ ...kafka, clientId: SERVICE, log });
-  const admin = new KafkaAdmin(client);
-  return interruptible(async (signal) => {
-    try {
-      const bounds = await boundsOf(admin, deadLetterTopic);
-      const { consumerGroup } = kafka;
-      return await work({ config, client, admin, deadLetterTopic, consumerGroup, log, bounds }, signal);
-    } finally {
-      await admin.close();
-    }
+  return withKafkaTool(config, SERVICE, async (tool, signal) => {
+    const bounds = await boundsOf(tool.admin, deadLetterTopic);
+    return work({ ...tool, config, deadLetterTopic, consumerGroup: kafka.consumerGroup, bounds }, signal);
   });
 }
 

@@ -2,8 +2,8 @@
 import type { Env } from '../../src/config/env-reader.ts';
 import { readMarks } from '../../src/kafka/redrive.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
-import { isConfirmed, refuseSilence } from '../letters/confirm.ts';
 import { filterOf } from '../letters/filter-options.ts';
+import { isConfirmed, refuseSilence } from '../tool/confirm.ts';
 import { scan, withDlq } from './open.ts';
 import { checkPurge, type PurgeFlags, PurgePlan } from './purge-plan.ts';
 

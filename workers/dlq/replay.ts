@@ -18,8 +18,8 @@ import {
 import type { RedriveMarks } from '../../src/kafka/redrive-marks.ts';
 import { replayOf } from '../../src/kafka/redrive-record.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
-import { isConfirmed, refuseSilence } from '../letters/confirm.ts';
 import { type FilterFlags, filterOf } from '../letters/filter-options.ts';
+import { isConfirmed, refuseSilence } from '../tool/confirm.ts';
 import { letterJson } from './letter-line.ts';
 import { type OpenedDlq, scan, withDlq } from './open.ts';
 import { Pace } from './pace.ts';

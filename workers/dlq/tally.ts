@@ -2,7 +2,7 @@
 import type { Letter } from '../../src/kafka/letter.ts';
 import type { Mark } from '../../src/kafka/redrive-marks.ts';
 import type { LogBounds } from '../../src/offsets/offset-reset.ts';
-import { table } from '../letters/table.ts';
+import { table } from '../tool/table.ts';
 import { isoTime } from './letter-line.ts';
 
 const HOUR_MS = 3_600_000;

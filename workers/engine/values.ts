@@ -2,22 +2,6 @@
 import { InvalidArgumentError } from 'commander';
 import { faultKinds, type SyntheticFault } from '../../src/engine/synthetic-compute.ts';
 
-export function integerIn(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
-  };
-}
-
-export function numberIn(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+(\.\d+)?$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Expected a number from ${min} to ${max}.`);
-  };
-}
-
 export function trueOrFalse(text: string): boolean {
   const value = text.toLowerCase();
   if (value === 'true' || value === 'false') return value === 'true';

@@ -1,8 +1,9 @@
 /** The options that choose dead letters or retries, the same for every command that has them. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { errorCodes } from '../../src/errors.ts';
+import { MOMENT_FORMS, momentOf } from '../tool/moment.ts';
+import { integerIn } from '../tool/number-options.ts';
 import { type LetterFilter, type OffsetSpan, parseSpan } from './filter.ts';
-import { MOMENT_FORMS, parseMoment } from './moment.ts';
 
 export type FilterFlags = {
   readonly code?: readonly string[];
@@ -16,11 +17,7 @@ export type FilterFlags = {
 
 /** @param what they choose, and whose partition and offset are meant */
 export function addFilterOptions(command: Command, what: string, place: string, nowMs: () => number): Command {
-  const moment = (text: string): number => {
-    const parsed = parseMoment(text, nowMs());
-    if (parsed !== undefined) return parsed;
-    throw new InvalidArgumentError(`Give a time: ${MOMENT_FORMS}.`);
-  };
+  const moment = momentOf(nowMs);
   return command
     .option('--code <code>', `${what} of this error code; repeatable, or with commas`, codes)
     .option('--since <time>', `${what} from then on: ${MOMENT_FORMS}`, moment)
@@ -40,14 +37,6 @@ export function filterOf(flags: FilterFlags): LetterFilter {
     documentIds: flags.document ?? [],
     partitions: flags.partition ?? [],
     offsets: flags.offset,
-  };
-}
-
-export function integerIn(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give an integer from ${min} to ${max}.`);
   };
 }
 

@@ -1,7 +1,7 @@
 /** `rag-serving models check`: its options. What they start is loaded only when the command runs. */
 import type { Command } from 'commander';
 import type { Env } from '../../src/config/env-reader.ts';
-import { integerIn, numberIn } from '../engine/values.ts';
+import { integerIn, numberIn } from '../tool/number-options.ts';
 import { addModelCallOptions, CALL_HELP, type ModelCallFlags } from './model-call.ts';
 
 const HELP = `

@@ -2,8 +2,8 @@
 import type { Env } from '../../src/config/env-reader.ts';
 import type { AdminOutcome, RetryAdmin } from '../../src/retry/retry-admin.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
-import { isConfirmed, refuseSilence } from '../letters/confirm.ts';
 import { type FilterFlags, filterOf } from '../letters/filter-options.ts';
+import { isConfirmed, refuseSilence } from '../tool/confirm.ts';
 import { meantRetries, type NamedRetry, withRetries } from './open.ts';
 
 export type ChangeFlags = FilterFlags & {

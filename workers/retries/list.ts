@@ -3,8 +3,8 @@ import type { Env } from '../../src/config/env-reader.ts';
 import { formatPosition } from '../../src/kafka/replay-headers.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { type FilterFlags, filterOf } from '../letters/filter-options.ts';
-import { formatAge } from '../letters/moment.ts';
-import { table } from '../letters/table.ts';
+import { formatAge } from '../tool/moment.ts';
+import { table } from '../tool/table.ts';
 import { meantRetries, type NamedRetry, withRetries } from './open.ts';
 
 export type RetriesListFlags = FilterFlags & { readonly limit?: number; readonly json?: true };

@@ -10,7 +10,7 @@ import type { RetryAdmin, WaitingRetry } from '../../src/retry/retry-admin.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { isMeant, type LetterFilter } from '../letters/filter.ts';
-import { interruptible } from '../letters/interruptible.ts';
+import { interruptible } from '../tool/interruptible.ts';
 import { collectionOf } from '../worker/retries.ts';
 
 export type NamedRetry = WaitingRetry & {

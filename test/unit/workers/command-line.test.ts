@@ -46,7 +46,7 @@ describe('the command line', () => {
     ['an unknown command', ['prodcue', 'x'], /unknown command 'prodcue'\n\(Did you mean produce\?\)/],
     ['an unknown option', ['produce', 'x', '--tpoic', 'y'], /unknown option '--tpoic'/],
     ['a missing path', ['produce'], /missing required argument 'path'/],
-    ['a bad number', ['produce', 'x', '--limit', '1e3'], /Give an integer/],
+    ['a bad number', ['produce', 'x', '--limit', '1e3'], /Expected a whole number/],
     ['a path that is not there', ['produce', 'no-such-file.md', '--dry-run'], /no such file/],
     ['a wrong topic', ['produce', 'x', '--topic', 'a b', '--dry-run'], /KAFKA_TOPIC got/],
     ['no brokers', ['produce', 'README.md'], /KAFKA_BOOTSTRAP_SERVERS is unset/],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatAge, parseMoment } from '../../../../workers/letters/moment.ts';
-import { harmless, table } from '../../../../workers/letters/table.ts';
+import { formatAge, parseMoment } from '../../../../workers/tool/moment.ts';
+import { harmless, table } from '../../../../workers/tool/table.ts';
 
 const NOW = Date.parse('2026-03-10T12:00:00Z');
 

@@ -1,4 +1,5 @@
-/** Points in time as a person gives them: `2h` ago, or ISO 8601, which without a zone is UTC. Pure. */
+/** Points in time as a person gives them: `2h` ago, or ISO 8601, which without a zone is UTC. */
+import { InvalidArgumentError } from 'commander';
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
@@ -12,6 +13,15 @@ export function parseMoment(text: string, nowMs: number): number | undefined {
   const zoned = !text.includes('T') || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`;
   const parsed = Date.parse(zoned);
   return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** The parser of an option that takes one. */
+export function momentOf(nowMs: () => number): (text: string) => number {
+  return (text) => {
+    const parsed = parseMoment(text, nowMs());
+    if (parsed !== undefined) return parsed;
+    throw new InvalidArgumentError(`Give a time: ${MOMENT_FORMS}.`);
+  };
 }
 
 /** `3m`, `2h`, `5d`: one unit, rounded down. */
