@@ -103,10 +103,10 @@ docs: node_modules/.installed
 .PHONY: build
 build: dist/.built
 
-## stack: start Kafka, Redis, PostgreSQL and Triton on free ports until Ctrl-C
+## stack: start Kafka, Redis, PostgreSQL and Triton on free ports until Ctrl-C (some of them, another model: ARGS="--help")
 .PHONY: stack
 stack: dist/.built
-	@exec node dist/scripts/stack/main.js up
+	@exec node dist/scripts/stack/main.js up $(ARGS)
 
 ## export-tokenizer: a Hugging Face tokenizer as a Triton model (ARGS="--model-type embedding --model DIR --output-dir DIR"; docs/models.md)
 .PHONY: export-tokenizer

@@ -49,7 +49,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'models',
-    summary: 'push, pull, list and verify models of a registry on S3 or in a folder',
+    summary: 'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     load: async () => (await import('./models.ts')).registerModelsCommand,
   },
 ];

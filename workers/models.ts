@@ -28,7 +28,9 @@ const subcommands: readonly RegisterInto[] = [
 export function registerModelsCommand(program: Command, env: Env): void {
   const models = program
     .command('models')
-    .description('push, pull, list and verify models of a registry on S3 or in a folder; check live ones')
+    .description(
+      'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
+    )
     .helpCommand('help [command]', 'print help for a command of the group');
   for (const register of subcommands) register(models, env);
 }

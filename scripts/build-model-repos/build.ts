@@ -6,14 +6,17 @@ import { createHash } from 'node:crypto';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ServingError } from '../../src/errors.ts';
+import { formatGolden } from '../../src/golden/golden-file.ts';
 import type { Truncation } from '../export-tokenizer/row-nodes.ts';
 import { ENGINES, type Runtime, type Shape } from '../model-config/encoder-config.ts';
+import { fingerprintOf } from '../model-config/identity.ts';
 import type { Pool } from '../pools.ts';
 import type { Report } from '../stack/cache.ts';
 import { checkRepositories } from './check/check-repository.ts';
 import { CONFIG_FILE } from './check/model-folder.ts';
 import { ENCODER_PROGRAM, type Program, placeEncoder } from './encoder-files.ts';
 import { type EncoderSource, readEncoder } from './encoder-source.ts';
+import { findGolden, GOLDEN_FILE, goldenOfPipeline, readGolden } from './golden.ts';
 import { referenceEncoder } from './reference-models.ts';
 import { type RenderedModel, renderRepository } from './repository.ts';
 import { exportedTokenizer, TOKENIZER_MANIFEST } from './tokenizer-source.ts';
@@ -25,6 +28,8 @@ export type BuildOptions = {
   readonly outputDir: string;
   /** The encoder's file, and the tokenizer's folder; configurations alone are written without both. */
   readonly source?: { readonly encoder: string; readonly tokenizerDir: string } | undefined;
+  /** Golden file of the encoder; the one beside it unless given. */
+  readonly golden?: string | undefined;
   readonly tokenizerBackend: 'onnx' | 'python';
   readonly truncation: Truncation;
   readonly maxTokens?: number | undefined;
@@ -43,7 +48,7 @@ export async function buildRepository(options: BuildOptions, report: Report): Pr
   const work = await mkdtemp(join(dirname(target), `.${basename(target)}.tmp-`));
   try {
     await chmod(work, 0o755); // a temporary folder is its owner's alone, and the server is another user
-    const models = await layOut(options, join(work, 'models'), report);
+    const models = await layOut(options, work, report);
     const { problems } = await checkRepositories(join(work, 'models'));
     if (problems.length > 0) {
       throw new ServingError('ENGINE_MODEL_INVALID', `the repository would not serve:\n  ${problems.join('\n  ')}`);
@@ -51,14 +56,17 @@ export async function buildRepository(options: BuildOptions, report: Report): Pr
     await checkReplaceable(target, models);
     for (const { name } of models) await moveModel(join(work, 'models', name), join(target, name), options);
     for (const { name } of models) report(`${join(target, name)} is written`);
+    if (options.source !== undefined) await moveGolden(join(work, GOLDEN_FILE), join(target, GOLDEN_FILE), report);
     return models;
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-async function layOut(options: BuildOptions, folder: string, report: Report): Promise<RenderedModel[]> {
+/** Models into `work/models`, and their golden file, where there is one, into `work`. */
+async function layOut(options: BuildOptions, work: string, report: Report): Promise<RenderedModel[]> {
   const { pool, runtime, source } = options;
+  const folder = join(work, 'models');
   const encoder = source ? await readEncoder(source.encoder, pool, runtime) : referenceEncoder(pool.modelType);
   const maxTokens = options.maxTokens ?? encoder.maxTokens ?? pool.maxTokens;
   if (maxTokens > (encoder.maxTokens ?? maxTokens)) {
@@ -70,9 +78,10 @@ async function layOut(options: BuildOptions, folder: string, report: Report): Pr
   await mkdir(folder, { recursive: true });
   const tokenizer = source ? await exportedTokenizer(source.tokenizerDir, place, wanted, report) : undefined;
   if (tokenizer !== undefined && tokenizer.folder !== place) await cp(tokenizer.folder, place, { recursive: true });
+  const identity = withTokenizer(encoder, tokenizer?.exported.tokenizer_sha256);
+  const fingerprint = options.fingerprint ?? fingerprintOf(identity, maxTokens);
   const models = renderRepository({
-    ...{ pool, runtime, maxTokens, inputs: encoder.inputs, fingerprint: options.fingerprint },
-    identity: withTokenizer(encoder, tokenizer?.exported.tokenizer_sha256),
+    ...{ pool, runtime, maxTokens, inputs: encoder.inputs, fingerprint, identity },
     tokenizer: tokenizer?.exported ?? wanted,
     placement: { device: options.device, gpus: options.gpus, instances: options.instances },
     cudaGraphs: options.cudaGraphs,
@@ -83,8 +92,15 @@ async function layOut(options: BuildOptions, folder: string, report: Report): Pr
     await writeFile(join(folder, name, CONFIG_FILE), text);
   }
   if (source === undefined) return models;
+  const golden = await findGolden(options.golden, source.encoder);
+  if (golden !== undefined) {
+    const own = goldenOfPipeline(await readGolden(golden), { identity, maxTokens, fingerprint }, golden);
+    await writeFile(join(work, GOLDEN_FILE), formatGolden(own));
+  }
   await restateSum(place);
   await mkdir(join(folder, pool.ensemble, '1'));
+  // Triton wants the version's folder, and neither a registry nor git keeps an empty one.
+  await writeFile(join(folder, pool.ensemble, '1', '.keep'), '');
   await placeEncoder(join(folder, pool.encoder, '1'), encoder.files, runtime === 'python' ? PROGRAM : {}, 'copy');
   return models;
 }
@@ -128,4 +144,19 @@ async function moveModel(from: string, to: string, { source }: BuildOptions): Pr
   }
   await mkdir(to, { recursive: true });
   await rename(join(from, CONFIG_FILE), join(to, CONFIG_FILE));
+}
+
+/** The vectors of the encoder that was there before are no reference for this one. */
+async function moveGolden(from: string, to: string, report: Report): Promise<void> {
+  const made = await rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+  if (!made) await rm(to, { force: true });
+  report(
+    made ? `${to} is written` : 'no golden file: --golden names the one that export-onnx wrote, for `models check`',
+  );
 }

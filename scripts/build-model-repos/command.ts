@@ -13,6 +13,7 @@ export type Flags = {
   readonly pool: ProfileName | 'all';
   readonly encoder?: string;
   readonly tokenizerDir?: string;
+  readonly golden?: string;
   readonly tokenizerBackend?: 'onnx' | 'python';
   readonly truncation: Truncation;
   readonly maxTokens?: number;
@@ -29,7 +30,8 @@ Writes OUTPUT/REPOSITORY/MODEL/config.pbtxt, where REPOSITORY is ${Object.values
   .map(({ repository }) => repository)
   .join(', ')}.
 With --encoder and --tokenizer-dir the models' files are laid beside them and the repository is checked before it appears; without,
-configurations alone are written, as they are committed.
+configurations alone are written, as they are committed. The golden file of the export becomes OUTPUT/REPOSITORY/golden.json, with the
+fingerprint of the repository: \`rag-serving models push\` and \`models check\` find it there.
 
 Examples:
   node dist/scripts/build-model-repos/main.js --pool online_embed --encoder online.plan --tokenizer-dir ./bge-small-en \\
@@ -47,6 +49,10 @@ export function buildCommand(): Command {
     .addOption(new Option('--pool <name>', 'which repository').choices([...Object.keys(pools), 'all']).default('all'))
     .option('--encoder <file>', "the encoder: build-trt-engine's .plan with its manifest, or export-onnx's .onnx")
     .option('--tokenizer-dir <folder>', 'what export-tokenizer wrote, or a folder with tokenizer.json')
+    .option(
+      '--golden <file>',
+      "golden file of export-onnx; default: the encoder's name and .golden.json, if it is there",
+    )
     .addOption(
       new Option('--tokenizer-backend <name>', 'of a tokenizer.json; default: as --runtime').choices([
         'onnx',
@@ -77,6 +83,7 @@ export function buildsOf(flags: Flags): BuildOptions[] {
   if ((encoder === undefined) !== (tokenizerDir === undefined)) {
     throw argument('--encoder and --tokenizer-dir go together: ids of another vocabulary mean other words');
   }
+  if (flags.golden !== undefined && encoder === undefined) throw argument('--golden belongs to an --encoder');
   const source = encoder && tokenizerDir ? { encoder, tokenizerDir } : undefined;
   if (source !== undefined && flags.pool === 'all')
     throw argument('--encoder belongs to one pool: name it with --pool');

@@ -5,8 +5,10 @@
  */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { isServingError } from '../../src/errors.ts';
+import { isServingError, ServingError } from '../../src/errors.ts';
+import { modelsIn } from '../build-model-repos/check/model-folder.ts';
 import { cacheRoot, type Report } from './cache.ts';
 import { fetchParts, type PartName, partNames, partVersions } from './parts.ts';
 import { type Endpoints, exportLines, startStack } from './stack.ts';
@@ -26,9 +28,17 @@ function withParts(command: Command): Command {
   return command;
 }
 
-async function up(options: Chosen & { readonly json?: string }): Promise<void> {
+type UpOptions = Chosen & { readonly json?: string; readonly modelRepository?: string };
+
+async function up(options: UpOptions): Promise<void> {
+  const { modelRepository } = options;
+  const parts = chosenParts(options);
+  if (modelRepository !== undefined) await checkRepository(modelRepository, parts);
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process, 'SIGHUP')]);
-  const stack = await Promise.race([startStack(chosenParts(options), report), stopped.then(() => undefined)]);
+  const stack = await Promise.race([
+    startStack(parts, report, { modelRepository: modelRepository && resolve(modelRepository) }),
+    stopped.then(() => undefined),
+  ]);
   if (stack === undefined) process.exit(130); // what had been started dies with us
   try {
     if (options.json !== undefined) await announce(options.json, stack.endpoints);
@@ -43,6 +53,14 @@ async function up(options: Chosen & { readonly json?: string }): Promise<void> {
   }
 }
 
+/** Throws ARGUMENT_INVALID: Triton would start with no model and be ready at once. */
+async function checkRepository(folder: string, parts: readonly PartName[]): Promise<void> {
+  const wrong = (why: string) => new ServingError('ARGUMENT_INVALID', `--model-repository ${folder}: ${why}`);
+  if (!parts.includes('triton')) throw wrong('it is served by Triton, so --triton has to be among the parts');
+  const models = await modelsIn(folder).catch((): string[] => []);
+  if (models.length === 0) throw wrong('it holds no model, that is no folder with a config.pbtxt');
+}
+
 async function announce(file: string, endpoints: Endpoints): Promise<void> {
   await writeFile(file, `${JSON.stringify({ pid: process.pid, ...endpoints }, null, 2)}\n`);
 }
@@ -52,6 +70,10 @@ async function main(): Promise<void> {
   program.showHelpAfterError();
   withParts(program.command('up'))
     .description('start servers on free ports of 127.0.0.1 and keep them until Ctrl-C')
+    .option(
+      '--model-repository <folder>',
+      'what Triton serves: a repository of build-model-repos in its CPU form (--runtime python), or a pulled one',
+    )
     .option('--json <file>', 'also write the endpoints to this file once everything is ready')
     .action(up);
   withParts(program.command('fetch'))

@@ -21,8 +21,17 @@ export type RunningStack = {
 
 type Started = { readonly server: RunningServer; readonly endpoints: Endpoints };
 
-export async function startStack(parts: readonly PartName[], report: Report): Promise<RunningStack> {
-  const starts = await Promise.allSettled(parts.map((part) => start(part, report)));
+export type StackOptions = {
+  /** What Triton serves instead of the pipelines of the pools. */
+  readonly modelRepository?: string | undefined;
+};
+
+export async function startStack(
+  parts: readonly PartName[],
+  report: Report,
+  options: StackOptions = {},
+): Promise<RunningStack> {
+  const starts = await Promise.allSettled(parts.map((part) => start(part, report, options)));
   const started = starts.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const stop = async () => {
     await Promise.all(started.map(({ server }) => server.stop()));
@@ -46,7 +55,7 @@ export function exportLines(endpoints: Endpoints): string {
     .join('');
 }
 
-async function start(part: PartName, report: Report): Promise<Started> {
+async function start(part: PartName, report: Report, { modelRepository }: StackOptions): Promise<Started> {
   switch (part) {
     case 'kafka': {
       const server = await startKafka({ onLine: report });
@@ -61,7 +70,7 @@ async function start(part: PartName, report: Report): Promise<Started> {
       return { server, endpoints: { RAG_SERVING_PGVECTOR_URL: server.url } };
     }
     case 'triton': {
-      const server = await startTriton({ onLine: report });
+      const server = await startTriton({ onLine: report, ...(modelRepository !== undefined && { modelRepository }) });
       return {
         server,
         endpoints: {

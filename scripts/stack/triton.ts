@@ -7,6 +7,7 @@
  */
 import { cp, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { modelsIn } from '../build-model-repos/check/model-folder.ts';
 import type { Report } from './cache.ts';
 import { dataFolder } from './data-folder.ts';
 import { freePort } from './free-port.ts';
@@ -114,8 +115,9 @@ export async function startTriton(options: TritonOptions = {}): Promise<RunningT
   });
 }
 
+/** Models are folders; beside them may lie a golden file and the note of a pull, and Triton looks at neither. */
 async function namesIn(own: string | undefined): Promise<string[]> {
-  if (own !== undefined) return await readdir(own);
+  if (own !== undefined) return await modelsIn(own);
   return [...(await readdir(committedPath(TEST_MODELS))), ...pipelineModels];
 }
 

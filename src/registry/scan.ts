@@ -1,6 +1,6 @@
 /**
  * The files of a folder that is to be pushed. What a reader elsewhere could not get, or should not, is refused: links out of
- * the folder, sockets, names that another system reads otherwise.
+ * the folder, sockets, names that another system reads otherwise, and empty folders: Triton does not load an ensemble without one.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
@@ -22,6 +22,9 @@ export async function scanFolder(folder: string): Promise<readonly ScannedFile[]
   const files: ScannedFile[] = [];
   const visit = async (relative: string): Promise<void> => {
     const names = (await readdir(join(root, relative))).sort();
+    if (names.length === 0 && relative !== '') {
+      throw refused(relative, 'is an empty folder, which would not arrive; put a file such as ".keep" into it');
+    }
     for (const name of names) {
       const path = relative === '' ? name : `${relative}/${name}`;
       if (path === RECEIPT_NAME) continue;

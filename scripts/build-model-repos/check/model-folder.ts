@@ -37,7 +37,7 @@ export async function readRepository(repository: string): Promise<ModelFolder[]>
   );
 }
 
-async function modelsIn(repository: string): Promise<string[]> {
+export async function modelsIn(repository: string): Promise<string[]> {
   const names = await foldersIn(repository);
   const files = await Promise.all(names.map((name) => readdir(join(repository, name))));
   return names.filter((_, index) => files[index]!.includes(CONFIG_FILE));

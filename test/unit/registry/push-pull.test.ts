@@ -74,6 +74,14 @@ describe('push', () => {
     symlinkSync('1', join(root, 'm/two'));
     await expect(pushed()).rejects.toThrow(/"two" is neither a file nor a folder, or a link to a folder/);
   });
+  it('refuses an empty folder: Triton wants the one of an ensemble, and it would not arrive', async () => {
+    mkdirSync(join(root, 'm/ensemble/1'), { recursive: true });
+    await expect(pushed()).rejects.toThrow(/"ensemble\/1" is an empty folder, which would not arrive; put a file/);
+    writeFileSync(join(root, 'm/ensemble/1/.keep'), '');
+    await pushed();
+    await pulled();
+    expect(readdirSync(join(root, 'out/ensemble/1'))).toEqual(['.keep']);
+  });
   it('publishes nothing of a file that changes meanwhile', async () => {
     // Between the hash and the sending, which begins with its own step.
     const begin = (what: string) => what === 'push' && writeFileSync(join(root, 'm/1/model.onnx'), 'GRAPH');
