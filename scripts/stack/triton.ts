@@ -23,6 +23,8 @@ export type TritonOptions = {
   readonly modelRepository?: string;
   /** Names of the models to load, with what ensembles among them need; every one unless given. */
   readonly models?: readonly string[];
+  /** Further models that are there to be loaded later. The test models always are; the pipelines are generated first. */
+  readonly atHand?: readonly string[];
   readonly grpcPort?: number;
   readonly httpPort?: number;
   readonly metricsPort?: number;
@@ -98,7 +100,7 @@ export async function startTriton(options: TritonOptions = {}): Promise<RunningT
       for (const folder of [TEST_MODELS, SHARED_PYTHON]) {
         await cp(committedPath(folder), join(dataDir, basename(folder)), { recursive: true });
       }
-      if (models.some((model) => pipelineModels.includes(model))) {
+      if ([...models, ...(options.atHand ?? [])].some((model) => pipelineModels.includes(model))) {
         await layPipelines(modelRepository, program.packages, report);
       }
     },

@@ -120,7 +120,7 @@ describe('the model server', () => {
 });
 
 describe('the model on a server that is ready itself', () => {
-  const triton = useTriton({ models: ['slow'] });
+  const triton = useTriton({ models: ['slow'], atHand: ['batch_embedder_ensemble'] });
   const ask = async (what: 'load' | 'unload') => {
     const url = `${triton().httpUrl}/v2/repository/models/batch_embedder_ensemble/${what}`;
     const response = await fetch(url, { method: 'POST', body: '{}' });
