@@ -41,19 +41,25 @@ export type BuildOptions = {
   readonly fingerprint?: string | undefined;
 };
 
-/** Throws ARGUMENT_INVALID or ENGINE_MODEL_INVALID; nothing is written then. */
-export async function buildRepository(options: BuildOptions, report: Report): Promise<readonly RenderedModel[]> {
+/** Throws ARGUMENT_INVALID, ENGINE_MODEL_INVALID or the signal's reason; nothing is written then. */
+export async function buildRepository(
+  options: BuildOptions,
+  report: Report,
+  signal?: AbortSignal,
+): Promise<readonly RenderedModel[]> {
   const target = resolve(options.outputDir);
   await mkdir(dirname(target), { recursive: true });
   const work = await mkdtemp(join(dirname(target), `.${basename(target)}.tmp-`));
   try {
     await chmod(work, 0o755); // a temporary folder is its owner's alone, and the server is another user
     const models = await layOut(options, work, report);
+    signal?.throwIfAborted();
     const { problems } = await checkRepositories(join(work, 'models'));
     if (problems.length > 0) {
       throw new ServingError('ENGINE_MODEL_INVALID', `the repository would not serve:\n  ${problems.join('\n  ')}`);
     }
     await checkReplaceable(target, models);
+    signal?.throwIfAborted();
     for (const { name } of models) await moveModel(join(work, 'models', name), join(target, name), options);
     for (const { name } of models) report(`${join(target, name)} is written`);
     if (options.source !== undefined) await moveGolden(join(work, GOLDEN_FILE), join(target, GOLDEN_FILE), report);

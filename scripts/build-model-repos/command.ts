@@ -1,6 +1,7 @@
 /** The options of build-model-repos, and which of them exclude each other. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ServingError } from '../../src/errors.ts';
+import { integerIn } from '../../workers/tool/number-options.ts';
 import { type Truncation, truncations } from '../export-tokenizer/row-nodes.ts';
 import { type Runtime, runtimes, type Shape } from '../model-config/encoder-config.ts';
 import { type ProfileName, pools } from '../pools.ts';
@@ -38,7 +39,7 @@ Examples:
     --output-dir model-repos --served-from /models
   node dist/scripts/build-model-repos/main.js --check model-repos`;
 
-export function buildCommand(): Command {
+export function buildCommand(run: (flags: Flags) => Promise<void>): Command {
   return new Command('build-model-repos')
     .description(
       "Triton's model repositories of the three pools: tokenizer, encoder, and the ensemble that clients call",
@@ -60,7 +61,7 @@ export function buildCommand(): Command {
       ]),
     )
     .addOption(new Option('--truncation <how>', 'how a pair is cut').choices(truncations).default('longest_first'))
-    .option('--max-tokens <n>', "longest row; default: the engine's, else the pool's", integer(8, 8_192))
+    .option('--max-tokens <n>', "longest row; default: the engine's, else the pool's", integerIn(8, 8_192))
     .option('--served-from <folder>', "the pool's repository as Triton sees it, if it is elsewhere there")
     .addOption(
       new Option('--device <kind>', 'where the encoder runs; default: gpu, with --runtime python cpu').choices([
@@ -69,11 +70,12 @@ export function buildCommand(): Command {
       ]),
     )
     .option('--gpus <list>', 'GPUs with an encoder, as 0,1; default: all', gpuList, [])
-    .option('--instances <n>', 'encoders on a GPU, or on the CPU', integer(1, 64), 1)
+    .option('--instances <n>', 'encoders on a GPU, or on the CPU', integerIn(1, 64), 1)
     .option('--cuda-graphs <shapes>', 'with trt: shapes to capture, as 1x8,1x16', shapeList, [])
     .option('--fingerprint <text>', 'what is written with every vector; default: model, tokenizer, head, type, dims')
     .addHelpText('after', HELP)
-    .showHelpAfterError('(--help shows the options)');
+    .showHelpAfterError('(--help shows the options)')
+    .action(run);
 }
 
 /** One build for each pool. Throws ARGUMENT_INVALID. */
@@ -113,16 +115,8 @@ export function buildsOf(flags: Flags): BuildOptions[] {
 /** Where a container finds the repository of its pool, as the committed configurations have it. */
 const SERVED_FROM = '/models';
 
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give an integer from ${min} to ${max}.`);
-  };
-}
-
 function gpuList(text: string): number[] {
-  return text.split(',').map(integer(0, 255));
+  return text.split(',').map(integerIn(0, 255));
 }
 
 function shapeList(text: string): Shape[] {

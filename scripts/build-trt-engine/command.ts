@@ -1,7 +1,12 @@
 /** The options of an engine build, checked. Nothing is done here. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { integerIn } from '../../workers/tool/number-options.ts';
 import { type ProfileName, pools } from '../pools.ts';
 import type { Precision } from './trtexec-command.ts';
+
+const positive = integerIn(1, 999_999_999);
+const whole = integerIn(0, 999_999_999);
+const level = integerIn(0, 5);
 
 export type BuildOptions = {
   readonly profile: ProfileName;
@@ -54,21 +59,4 @@ export function buildCommand(run: (options: BuildOptions) => Promise<void>): Com
     .addHelpText('after', HELP)
     .showHelpAfterError('(--help tells the options)')
     .action(run);
-}
-
-function level(text: string): number {
-  const value = whole(text);
-  if (value > 5) throw new InvalidArgumentError('It must be 0 to 5.');
-  return value;
-}
-
-function positive(text: string): number {
-  const value = whole(text);
-  if (value === 0) throw new InvalidArgumentError('It must be 1 or more.');
-  return value;
-}
-
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

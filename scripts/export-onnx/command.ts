@@ -1,7 +1,11 @@
 /** The options of the export, checked. Nothing is done here. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { integerIn } from '../../workers/tool/number-options.ts';
 import type { Pooling } from './graph/pooling.ts';
 import type { ModelType } from './model-files.ts';
+
+const positive = integerIn(1, 999_999_999);
+const whole = integerIn(0, 999_999_999);
 
 export type ExportOptions = {
   readonly modelType: ModelType;
@@ -55,15 +59,4 @@ export function exportCommand(run: (options: ExportOptions) => Promise<void>): C
     .addHelpText('after', ENVIRONMENT_HELP)
     .showHelpAfterError('(--help tells the options)')
     .action(run);
-}
-
-function positive(text: string): number {
-  const value = whole(text);
-  if (value === 0) throw new InvalidArgumentError('It must be 1 or more.');
-  return value;
-}
-
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

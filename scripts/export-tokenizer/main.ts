@@ -1,6 +1,7 @@
 /** Command line of the tokenizer export. Progress goes to standard error, the manifest's path to standard output. */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { isServingError } from '../../src/errors.ts';
+import { Command, Option } from 'commander';
+import { integerIn } from '../../workers/tool/number-options.ts';
+import { runScript } from '../command/run-script.ts';
 import { cacheRoot } from '../stack/cache.ts';
 import { type ExportOptions, exportTokenizer } from './model-folder.ts';
 import { operatorLibrary } from './op-library.ts';
@@ -34,24 +35,8 @@ type Flags = Omit<ExportOptions, 'library' | 'maxBatch' | 'maxTokens' | 'source'
 
 const report = (line: string) => void process.stderr.write(`${line}\n`);
 
-function integerIn(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give an integer from ${min} to ${max}.`);
-  };
-}
-
-const stop = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(name, () => {
-    stop.abort(new Error('interrupted'));
-    process.exitCode = 130;
-  });
-}
-
-async function main(): Promise<void> {
-  const program = new Command('export-tokenizer')
+await runScript((signal) =>
+  new Command('export-tokenizer')
     .description('a Hugging Face tokenizer as a model of Triton: text in, token ids out, inside the server')
     .addOption(new Option('--model-type <type>', 'what the tokens are for').choices(modelTypes).makeOptionMandatory())
     .requiredOption('--model <id|path>', 'owner/name on the hub, tokenizer.json, or a folder that holds it')
@@ -69,28 +54,19 @@ async function main(): Promise<void> {
     .option('--served-from <folder>', 'the output folder as Triton sees it, if it is elsewhere there')
     .addHelpText('after', HELP)
     .showHelpAfterError('(--help shows the options)')
-    .parse();
-  const { maxLength, maxBatch, model, revision, ...flags } = program.opts<Flags>();
-  const surroundings = { env: process.env, cacheDir: cacheRoot(), stderr: process.stderr };
-  const source = await findTokenizer({ model, revision }, surroundings, stop.signal);
-  await exportTokenizer(
-    {
-      ...flags,
-      source,
-      maxTokens: maxLength,
-      maxBatch: maxBatch ?? (flags.modelType === 'embedding' ? 256 : 32),
-      library: operatorLibrary,
-    },
-    report,
-  );
-  process.stdout.write(`${flags.outputDir.replace(/\/+$/, '')}/manifest.json\n`);
-}
-
-try {
-  await main();
-} catch (error) {
-  if (!stop.signal.aborted) {
-    report(isServingError(error) ? `${error.code}: ${error.message}` : String(error));
-    process.exitCode = 1;
-  }
-}
+    .action(async ({ maxLength, maxBatch, model, revision, ...flags }: Flags) => {
+      const surroundings = { env: process.env, cacheDir: cacheRoot(), stderr: process.stderr };
+      const source = await findTokenizer({ model, revision }, surroundings, signal);
+      await exportTokenizer(
+        {
+          ...flags,
+          source,
+          maxTokens: maxLength,
+          maxBatch: maxBatch ?? (flags.modelType === 'embedding' ? 256 : 32),
+          library: operatorLibrary,
+        },
+        report,
+      );
+      process.stdout.write(`${flags.outputDir.replace(/\/+$/, '')}/manifest.json\n`);
+    }),
+);
