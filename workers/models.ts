@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
+import { EXIT_CODES_HELP } from './exit-codes.ts';
 import { registerCheckCommand } from './models/check.ts';
 import { registerGc } from './models/gc.ts';
 import { registerGoldenCommand } from './models/golden.ts';
@@ -11,6 +12,15 @@ import { registerList } from './models/list.ts';
 import { registerPull } from './models/pull.ts';
 import { registerPush } from './models/push.ts';
 import { registerVerify } from './models/verify.ts';
+
+const HELP = `
+The registry is MODEL_REGISTRY_STORAGE_URI, or --registry: s3://bucket/prefix/ or file:///folder.
+
+Examples:
+  rag-serving models push ./online_embedding online_embedding --tag latest
+  rag-serving models pull online_embedding:latest /models/online_embedding
+  rag-serving models check --model online_embedder_ensemble --golden /models/online_embedding
+${EXIT_CODES_HELP}`;
 
 type RegisterInto = (models: Command, env: Env) => void;
 
@@ -31,6 +41,7 @@ export function registerModelsCommand(program: Command, env: Env): void {
     .description(
       'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     )
-    .helpCommand('help [command]', 'print help for a command of the group');
+    .helpCommand('help [command]', 'print help for a command of the group')
+    .addHelpText('after', HELP);
   for (const register of subcommands) register(models, env);
 }
