@@ -149,13 +149,16 @@ export class BatchTrace {
   }
 }
 
+/** OpenTelemetry's name of a database, where it has one. */
+const SYSTEM_NAMES: Readonly<Record<string, string>> = { pgvector: 'postgresql' };
+
 export function storeSpan(system: string, stage: PipelineStage, rows: number): SpanStart {
   const operation = stage === 'delete' ? 'delete' : 'upsert';
   return {
     name: `${operation} ${system}`,
     kind: 'client',
     attributes: {
-      'db.system.name': system,
+      'db.system.name': SYSTEM_NAMES[system] ?? system,
       'db.operation.name': operation,
       // Of a single row the conventions want no size.
       ...(rows > 1 ? { 'db.operation.batch.size': rows } : {}),

@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it, vi } from 'vitest';
 import { ServingError } from '../../../src/errors.ts';
-import { PipelineTraces } from '../../../src/pipeline/batch-trace.ts';
+import { PipelineTraces, storeSpan } from '../../../src/pipeline/batch-trace.ts';
 import { Pipeline } from '../../../src/pipeline/pipeline.ts';
 import type { EmbedTransport } from '../../../src/pipeline/transport.ts';
 import type { RawMessage } from '../../../src/records/chunk.ts';
@@ -278,5 +278,15 @@ describe('a commit', () => {
         'messaging.consumer.group.name': 'group',
       });
     }
+  });
+});
+
+describe('the span of a store', () => {
+  it("has OpenTelemetry's name of the database, not that of the sink", () => {
+    expect(storeSpan('pgvector', 'persist', 2).attributes).toMatchObject({ 'db.system.name': 'postgresql' });
+    expect(storeSpan('redis', 'delete', 1).attributes).toEqual({
+      'db.system.name': 'redis',
+      'db.operation.name': 'delete',
+    });
   });
 });
