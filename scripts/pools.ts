@@ -2,13 +2,15 @@
  * The three pools: what their models are called, and how many rows of how many tokens a request may have. Engines are built for
  * these shapes and repositories are configured for them; both read them here, so that they cannot differ.
  */
+import type { ModelType } from './model-config/tensor-contract.ts';
+
 export type ProfileName = 'online_embed' | 'online_rerank' | 'batch_ingestion';
 
 export type Pool = {
   readonly profile: ProfileName;
   /** Folder of the pool's repository below model-repos/. */
   readonly repository: 'online_embedding' | 'online_reranker' | 'batch_ingestion';
-  readonly modelType: 'embedding' | 'reranker';
+  readonly modelType: ModelType;
   /** What clients call. */
   readonly ensemble: string;
   readonly tokenizer: string;

@@ -5,7 +5,7 @@ import { EXIT_CODES_HELP } from './exit-codes.ts';
 import type { ResetFlags } from './offsets/reset.ts';
 import type { ShowFlags } from './offsets/show.ts';
 import { MOMENT_FORMS, momentOf } from './tool/moment.ts';
-import { integerIn } from './tool/number-options.ts';
+import { partitions } from './tool/number-options.ts';
 
 const HELP = `
 Settings are the worker's: brokers, SASL and TLS, KAFKA_TOPIC, KAFKA_CONSUMER_GROUP.
@@ -64,8 +64,4 @@ export function registerOffsetsCommand(program: Command, env: Env): void {
 function offset(text: string): bigint {
   if (/^\d{1,18}$/.test(text)) return BigInt(text);
   throw new InvalidArgumentError('Expected an offset, a whole number from 0.');
-}
-
-function partitions(text: string, before: readonly number[] = []): readonly number[] {
-  return [...before, integerIn(0, 1_000_000)(text)];
 }

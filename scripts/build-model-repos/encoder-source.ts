@@ -3,12 +3,13 @@ import { access } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ServingError } from '../../src/errors.ts';
 import { DataType } from '../../src/kserve/gen/model_config_pb.ts';
+import { manifestPath } from '../build-trt-engine/manifest.ts';
 import type { Runtime } from '../model-config/encoder-config.ts';
 import { type ExportProperties, identityOf, type ModelIdentity } from '../model-config/identity.ts';
 import { ANSWER, ENCODER_INPUTS } from '../model-config/tensor-contract.ts';
 import { readModelFile } from '../onnx/model-file.ts';
 import type { Pool } from '../pools.ts';
-import { manifestPathOf, readEngineManifest } from './engine-manifest.ts';
+import { readEngineManifest } from './engine-manifest.ts';
 import { graphTensors } from './graph-tensors.ts';
 
 export type EncoderSource = {
@@ -38,7 +39,7 @@ export async function readEncoder(path: string, pool: Pool, runtime: Runtime): P
 async function readPlan(path: string, pool: Pool): Promise<EncoderSource> {
   const manifest = await readEngineManifest(path);
   if (manifest === undefined) {
-    const message = `${manifestPathOf(path)} is not there: an engine without it may be any model, so it is not served`;
+    const message = `${manifestPath(path)} is not there: an engine without it may be any model, so it is not served`;
     throw new ServingError('ENGINE_MODEL_INVALID', message);
   }
   const properties = manifest.fingerprint;
@@ -48,7 +49,7 @@ async function readPlan(path: string, pool: Pool): Promise<EncoderSource> {
   return {
     identity: identityOf(properties, { dtype, dims }),
     inputs: ENCODER_INPUTS.filter((name) => manifest.inputs.includes(name)),
-    files: { 'model.plan': path, 'model.plan.manifest.json': manifestPathOf(path) },
+    files: { 'model.plan': path, 'model.plan.manifest.json': manifestPath(path) },
     maxTokens: manifest.shapes.max.tokens,
   };
 }
@@ -57,7 +58,7 @@ async function readGraph(path: string, pool: Pool, runtime: Runtime): Promise<En
   const model = await readModelFile(path);
   const { inputs, outputs } = graphTensors(model);
   const answer = outputs.find(({ name }) => name === ANSWER[pool.modelType]);
-  const strange = inputs.find(({ name }) => !ENCODER_INPUTS.includes(name));
+  const strange = inputs.find(({ name }) => !(ENCODER_INPUTS as readonly string[]).includes(name));
   if (answer === undefined) throw notExported(path, `it has no output ${ANSWER[pool.modelType]}`);
   if (strange !== undefined) throw notExported(path, `${strange.name} is no input that a tokenizer feeds`);
   const entries = model.metadataProps.filter(({ key }) => key.startsWith(PROPERTY));

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ServingError } from '../../src/errors.ts';
+import { manifestPath } from '../build-trt-engine/manifest.ts';
 
 const extent = z.looseObject({ batch: z.number().int().positive(), tokens: z.number().int().positive() });
 const manifest = z.looseObject({
@@ -17,11 +18,9 @@ const manifest = z.looseObject({
 
 export type EngineManifest = z.infer<typeof manifest>;
 
-export const manifestPathOf = (enginePath: string) => `${enginePath}.manifest.json`;
-
 /** undefined without one. Throws ENGINE_MODEL_INVALID for one that cannot be read. */
 export async function readEngineManifest(enginePath: string): Promise<EngineManifest | undefined> {
-  const path = manifestPathOf(enginePath);
+  const path = manifestPath(enginePath);
   let text: string;
   try {
     text = await readFile(path, 'utf8');

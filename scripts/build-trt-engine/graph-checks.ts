@@ -1,8 +1,9 @@
 /** Whether a graph is one that an engine of this pool can be built from. Every fault is told, with the value that is at fault. Pure. */
 
 import type { EmbeddingTables } from '../export-onnx/graph/embedding-tables.ts';
-import { elementType, type InputName } from '../export-onnx/graph/inputs.ts';
+import { elementType } from '../export-onnx/graph/inputs.ts';
 import type { ValueType } from '../export-onnx/graph/value-types.ts';
+import { ANSWER, ENCODER_INPUTS, type EncoderInput } from '../model-config/tensor-contract.ts';
 import {
   TensorProto_DataType as DataType,
   type GraphProto,
@@ -11,7 +12,6 @@ import {
 } from '../onnx/gen/onnx_pb.ts';
 import type { Pool } from '../pools.ts';
 import { precisionFaults } from './precision.ts';
-import { INPUT_ORDER } from './profile-shapes.ts';
 import type { Precision } from './trtexec-command.ts';
 
 export type Wanted = {
@@ -20,7 +20,6 @@ export type Wanted = {
   readonly precision: Precision;
 };
 
-export const OUTPUTS = { embedding: 'EMBEDDING', reranker: 'SCORE' } as const;
 const STANDARD = new Set(['', 'ai.onnx']);
 /** Operators of quantised models that TensorRT's ONNX parser does not know. */
 const NOT_PARSED = new Set([
@@ -35,8 +34,8 @@ export function propertiesOf(model: ModelProto): Record<string, string> {
 }
 
 /** The inputs that the graph has, of those that a tokenizer can feed. */
-export function inputsOf(graph: GraphProto): InputName[] {
-  return INPUT_ORDER.filter((known) => graph.input.some(({ name }) => name === known));
+export function inputsOf(graph: GraphProto): EncoderInput[] {
+  return ENCODER_INPUTS.filter((known) => graph.input.some(({ name }) => name === known));
 }
 
 export function graphFaults(
@@ -78,8 +77,8 @@ function inputFaults(graph: GraphProto): string[] {
     ...missing.map((name) => `it has no input ${name}`),
     ...graph.input.flatMap((input) => {
       const { name } = input;
-      if (!(INPUT_ORDER as readonly string[]).includes(name))
-        return [`input ${name} is none of ${INPUT_ORDER.join(', ')}`];
+      if (!(ENCODER_INPUTS as readonly string[]).includes(name))
+        return [`input ${name} is none of ${ENCODER_INPUTS.join(', ')}`];
       const type = elementType(input);
       const { sizes, described } = shapeOf(input);
       return [
@@ -93,7 +92,7 @@ function inputFaults(graph: GraphProto): string[] {
 }
 
 function outputFaults(graph: GraphProto, { profile, modelType }: Pool): string[] {
-  const wanted = OUTPUTS[modelType];
+  const wanted = ANSWER[modelType];
   const names = graph.output.map(({ name }) => name);
   const output = graph.output.find(({ name }) => name === wanted);
   if (output === undefined || names.length !== 1) {

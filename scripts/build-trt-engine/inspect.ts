@@ -1,14 +1,12 @@
 /** One look at an ONNX file: what it is, what it weighs, and whether an engine can be built from it. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { ServingError } from '../../src/errors.ts';
+import { sha256OfFile } from '../../src/sha256-file.ts';
 import { dataFilesOf } from '../export-onnx/external-data.ts';
 import { embeddingTables } from '../export-onnx/graph/embedding-tables.ts';
-import type { InputName } from '../export-onnx/graph/inputs.ts';
 import { inferTypes } from '../export-onnx/graph/value-types.ts';
+import type { EncoderInput } from '../model-config/tensor-contract.ts';
 import type { ModelProto } from '../onnx/gen/onnx_pb.ts';
 import { readModelFile } from '../onnx/model-file.ts';
 import { graphFaults, inputsOf, propertiesOf, type Wanted } from './graph-checks.ts';
@@ -19,7 +17,7 @@ export type ModelFacts = {
   readonly source: FileFacts;
   readonly sourceData: FileFacts | null;
   readonly fingerprint: Readonly<Record<string, string>>;
-  readonly inputs: readonly InputName[];
+  readonly inputs: readonly EncoderInput[];
   readonly vocabulary: number | undefined;
 };
 
@@ -46,9 +44,7 @@ export async function inspectModel(path: string, wanted: Wanted): Promise<ModelF
 }
 
 export async function fileFacts(path: string): Promise<FileFacts> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return { file: basename(path), bytes: (await stat(path)).size, sha256: hash.digest('hex') };
+  return { file: basename(path), bytes: (await stat(path)).size, sha256: await sha256OfFile(path) };
 }
 
 /** The exporter puts all weights into FILE.data, and the shell form looks nowhere else. */

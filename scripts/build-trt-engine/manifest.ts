@@ -3,6 +3,7 @@
  * a build can tell, so that no reader takes it for an engine.
  */
 import { z } from 'zod';
+import { ENCODER_INPUTS, modelTypes } from '../model-config/tensor-contract.ts';
 
 export const MANIFEST_FORMAT = 'rag-serving-trt-engine/1';
 
@@ -14,14 +15,14 @@ const described = {
   format: z.literal(MANIFEST_FORMAT),
   createdAt: z.iso.datetime(),
   profile: z.enum(['online_embed', 'online_rerank', 'batch_ingestion']),
-  modelType: z.enum(['embedding', 'reranker']),
+  modelType: z.enum(modelTypes),
   precision: z.enum(['fp16', 'fp32']),
   /** The ONNX file, and the one with its weights where it has one. */
   source: file,
   sourceData: file.nullable(),
   /** What the exporter wrote of the model: model, revision, tokenizer_sha256, pooling, dims, dtype … */
   fingerprint: z.record(z.string(), z.string()),
-  inputs: z.array(z.enum(['input_ids', 'attention_mask', 'token_type_ids'])).min(2),
+  inputs: z.array(z.enum(ENCODER_INPUTS)).min(2),
   shapes: z.object({ min: extent, opt: extent, max: extent }),
   workspaceMib: z.number().int().positive(),
   /** As it was run, or would be. */

@@ -1,13 +1,10 @@
 /** The shapes that an engine is built for: from one token to the most that its pool allows, best at what the pool sees most. Pure. */
-import type { InputName } from '../export-onnx/graph/inputs.ts';
+import type { EncoderInput } from '../model-config/tensor-contract.ts';
 import type { Pool } from '../pools.ts';
 
 export type Extent = { readonly batch: number; readonly tokens: number };
 
 export type EngineShapes = { readonly min: Extent; readonly opt: Extent; readonly max: Extent };
-
-/** The order in which shapes are written. */
-export const INPUT_ORDER: readonly InputName[] = ['input_ids', 'attention_mask', 'token_type_ids'];
 
 export function profileShapes(
   pool: Pool,
@@ -22,6 +19,6 @@ export function profileShapes(
 }
 
 /** All inputs have one shape: a shape that differed would be one that no request has. */
-export function shapeSpec(inputs: readonly InputName[], { batch, tokens }: Extent): string {
+export function shapeSpec(inputs: readonly EncoderInput[], { batch, tokens }: Extent): string {
   return inputs.map((name) => `${name}:${batch}x${tokens}`).join(',');
 }

@@ -7,12 +7,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { readEngineBuildConfig } from '../../src/config/programs.ts';
 import { ServingError } from '../../src/errors.ts';
+import { ANSWER } from '../model-config/tensor-contract.ts';
 import { writeWhole } from '../onnx/model-file.ts';
 import { pools } from '../pools.ts';
 import type { BuildOptions } from './command.ts';
 import { adviceFor } from './failure.ts';
 import { type Platform, readPlatform } from './gpu.ts';
-import { OUTPUTS } from './graph-checks.ts';
 import { fileFacts, inspectModel, type ModelFacts } from './inspect.ts';
 import {
   type Described,
@@ -100,7 +100,7 @@ async function checkModel(
   if (options.trialTokens === 0) return { model, trial: null };
   const trial = await tryCorners(
     {
-      ...{ path, inputs: model.inputs, output: OUTPUTS[pool.modelType], shapes },
+      ...{ path, inputs: model.inputs, output: ANSWER[pool.modelType], shapes },
       normalized: model.fingerprint.normalize === 'true',
       vocabulary: model.vocabulary ?? 1,
       ...{ budgetTokens: options.trialTokens, threads: options.threads },

@@ -3,8 +3,8 @@
  * hour on a GPU. The largest corners would take hours here: what is above the budget is left out, and told.
  */
 import { ServingError } from '../../src/errors.ts';
-import type { InputName } from '../export-onnx/graph/inputs.ts';
 import { type Output, TrialSession } from '../export-onnx/parity/session.ts';
+import type { EncoderInput } from '../model-config/tensor-contract.ts';
 import { DataType } from '../onnx/tensors.ts';
 import type { EngineShapes, Extent } from './profile-shapes.ts';
 
@@ -12,7 +12,7 @@ export type Corner = Extent & { readonly ran: boolean };
 
 export type TrialRequest = {
   readonly path: string;
-  readonly inputs: readonly InputName[];
+  readonly inputs: readonly EncoderInput[];
   readonly output: 'EMBEDDING' | 'SCORE';
   /** Whether rows are of length 1. */
   readonly normalized: boolean;

@@ -5,8 +5,8 @@
  * kept in FP32 stays there, and nothing is left to a list of layer names (TensorRT 11 has no option for one any more).
  * scripts/build-trt-engine.sh writes the same line; a test compares them.
  */
-import type { InputName } from '../export-onnx/graph/inputs.ts';
-import { type EngineShapes, INPUT_ORDER, shapeSpec } from './profile-shapes.ts';
+import { ENCODER_INPUTS, type EncoderInput } from '../model-config/tensor-contract.ts';
+import { type EngineShapes, shapeSpec } from './profile-shapes.ts';
 
 export type Precision = 'fp16' | 'fp32';
 
@@ -15,7 +15,7 @@ export type CommandParts = {
   readonly onnxPath: string;
   /** Where trtexec writes: not yet the engine's own name. */
   readonly savePath: string;
-  readonly inputs: readonly InputName[];
+  readonly inputs: readonly EncoderInput[];
   readonly shapes: EngineShapes;
   readonly precision: Precision;
   readonly workspaceMib: number;
@@ -26,7 +26,7 @@ export type CommandParts = {
 };
 
 export function trtexecCommand(parts: CommandParts): string[] {
-  const inputs = INPUT_ORDER.filter((name) => parts.inputs.includes(name));
+  const inputs = ENCODER_INPUTS.filter((name) => parts.inputs.includes(name));
   const { min, opt, max } = parts.shapes;
   return [
     parts.trtexec,

@@ -1,8 +1,8 @@
 /** The options of the export, checked. Nothing is done here. */
 import { Command, Option } from 'commander';
 import { integerIn } from '../../workers/tool/number-options.ts';
+import { type ModelType, modelTypes } from '../model-config/tensor-contract.ts';
 import type { Pooling } from './graph/pooling.ts';
-import type { ModelType } from './model-files.ts';
 
 const positive = integerIn(1, 999_999_999);
 const whole = integerIn(0, 999_999_999);
@@ -36,7 +36,7 @@ export function exportCommand(run: (options: ExportOptions) => Promise<void>): C
     .description(
       'From an ONNX encoder to one that pools in the graph: EMBEDDING for an embedder, SCORE for a reranker.',
     )
-    .addOption(new Option('--model-type <type>', 'what it is').choices(['embedding', 'reranker']).makeOptionMandatory())
+    .addOption(new Option('--model-type <type>', 'what it is').choices(modelTypes).makeOptionMandatory())
     .requiredOption(
       '--model <id|dir>',
       'owner/name on the hub, or a folder with model.onnx, tokenizer.json, config.json',

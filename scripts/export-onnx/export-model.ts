@@ -4,14 +4,13 @@
  * All is written into a folder beside the target and moved there when the gate has passed, so a model that drifted or
  * overflows is never where a server could load it.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { create } from '@bufbuild/protobuf';
 import { FP16_BOUNDS, FP32_BOUNDS } from '../../src/golden/bounds.ts';
 import { formatGolden } from '../../src/golden/golden-file.ts';
+import { sha256OfFile } from '../../src/sha256-file.ts';
+import type { ModelType } from '../model-config/tensor-contract.ts';
 import { type ModelProto, StringStringEntryProtoSchema } from '../onnx/gen/onnx_pb.ts';
 import { LARGEST_FILE_BYTES, readWholeModel, writeWholeModel } from './external-data.ts';
 import { goldenName, goldenOfReference } from './golden.ts';
@@ -25,7 +24,6 @@ import { inferTypes } from './graph/value-types.ts';
 import { convertToHalf, type HalfReport } from './half/convert.ts';
 import { chooseEmbedding, chooseScore, type EmbeddingOptions, type ScoreOptions } from './head-choice.ts';
 import { readModelConfig } from './model-config.ts';
-import type { ModelType } from './model-files.ts';
 import { type GateReport, type Head, runGate } from './parity/gate.ts';
 import { makeRangeProbe } from './parity/range.ts';
 import { openTokenizer, trialBatches } from './parity/sequences.ts';
@@ -171,8 +169,8 @@ async function describe(
     model: request.model,
     ...(request.revision !== undefined && { revision: request.revision }),
     source_file: request.graph,
-    source_sha256: await sha256Of(source),
-    tokenizer_sha256: await sha256Of(join(request.folder, 'tokenizer.json')),
+    source_sha256: await sha256OfFile(source),
+    tokenizer_sha256: await sha256OfFile(join(request.folder, 'tokenizer.json')),
     opset: String(opset),
     ...(positions !== undefined && { positions: String(positions) }),
     compute: request.head.fp16 ? 'fp16' : 'as the source',
@@ -208,14 +206,8 @@ function limit({ largestFileBytes }: ExportRequest): number {
 async function moveAll(from: string, to: string, names: readonly string[]): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   for (const name of names) {
-    files[name] = await sha256Of(join(from, name));
+    files[name] = await sha256OfFile(join(from, name));
     await rename(join(from, name), join(to, name));
   }
   return files;
-}
-
-async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 }

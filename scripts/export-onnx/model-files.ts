@@ -1,13 +1,13 @@
 /** Which files of a model are needed, wherever they come from: a folder, or the list of files of a hub. Pure. */
+
 import { ServingError } from '../../src/errors.ts';
+import type { ModelType } from '../model-config/tensor-contract.ts';
 
 /** Where exporters put the graph, the likeliest first. */
 const GRAPHS = ['onnx/model.onnx', 'model.onnx'];
 const REQUIRED = ['tokenizer.json', 'config.json'];
 /** What sentence-transformers says about a model beside its weights. */
 const OPTIONAL = ['tokenizer_config.json', 'modules.json', '1_Pooling/config.json', 'sentence_bert_config.json'];
-
-export type ModelType = 'embedding' | 'reranker';
 
 export type FileChoice = {
   readonly graph: string;

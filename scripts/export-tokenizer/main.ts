@@ -2,13 +2,13 @@
 import { Command, Option } from 'commander';
 import { integerIn } from '../../workers/tool/number-options.ts';
 import { runScript } from '../command/run-script.ts';
+import { modelTypes } from '../model-config/tensor-contract.ts';
+import { tokenizerBackends } from '../model-config/tokenizer-config.ts';
 import { cacheRoot } from '../stack/cache.ts';
 import { type ExportOptions, exportTokenizer } from './model-folder.ts';
 import { operatorLibrary } from './op-library.ts';
 import { truncations } from './row-nodes.ts';
-import { modelTypes } from './tokenizer-graph.ts';
 import { findTokenizer } from './tokenizer-source.ts';
-import { backends } from './triton-config.ts';
 
 const HELP = `
 Writes 1/model.onnx (or, with --backend python, 1/model.py and 1/tokenizer.json), config.pbtxt, the operator library with
@@ -49,7 +49,7 @@ await runScript((signal) =>
       512,
     )
     .addOption(new Option('--truncation <how>', 'how a pair is cut').choices(truncations).default('longest_first'))
-    .addOption(new Option('--backend <name>', 'what runs it in Triton').choices(backends).default('onnx'))
+    .addOption(new Option('--backend <name>', 'what runs it in Triton').choices(tokenizerBackends).default('onnx'))
     .option('--max-batch <rows>', 'rows in a batch (default: 256, for a reranker 32)', integerIn(1, 4_096))
     .option('--served-from <folder>', 'the output folder as Triton sees it, if it is elsewhere there')
     .addHelpText('after', HELP)

@@ -8,23 +8,25 @@ import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } f
 import { basename, dirname, join, resolve } from 'node:path';
 import { BertCharacters } from '../../src/engine/bert-characters.ts';
 import { ServingError } from '../../src/errors.ts';
+import { type ModelType, TEXTS, TOKENS } from '../model-config/tensor-contract.ts';
+import type { TokenizerBackend } from '../model-config/tokenizer-config.ts';
 import { encodeModel } from '../onnx/model-file.ts';
 import type { Report } from '../stack/cache.ts';
 import { committedPath } from '../stack/package-root.ts';
 import { EXTENSIONS_SHA256, EXTENSIONS_VERSION, LIBRARY_FILE } from './op-library.ts';
 import { MODEL_VERSIONS } from './operators.ts';
-import { OUTPUTS, type Truncation } from './row-nodes.ts';
+import type { Truncation } from './row-nodes.ts';
 import { checkIsTokenizer, readTokenizer } from './tokenizer-file.ts';
-import { INPUTS, type ModelType, tokenizerModel } from './tokenizer-graph.ts';
+import { tokenizerModel } from './tokenizer-graph.ts';
 import type { TokenizerSource } from './tokenizer-source.ts';
-import { type Backend, tritonConfig } from './triton-config.ts';
+import { tritonConfig } from './triton-config.ts';
 
 export type ExportOptions = {
   readonly modelType: ModelType;
   readonly source: TokenizerSource;
   /** The model's folder; its last part is the model's name. */
   readonly outputDir: string;
-  readonly backend: Backend;
+  readonly backend: TokenizerBackend;
   readonly maxTokens: number;
   readonly maxBatch: number;
   readonly truncation: Truncation;
@@ -117,8 +119,8 @@ async function manifest(folder: string, content: Buffer, options: ExportOptions)
     max_tokens: options.maxTokens,
     max_batch: options.maxBatch,
     truncation: options.truncation,
-    inputs: INPUTS[options.modelType],
-    outputs: OUTPUTS,
+    inputs: TEXTS[options.modelType],
+    outputs: TOKENS,
     ...(options.backend === 'onnx' && {
       operator_sets: MODEL_VERSIONS.opsets,
       operator_library: { name: 'onnxruntime-extensions', version: EXTENSIONS_VERSION, sha256: EXTENSIONS_SHA256 },

@@ -15,8 +15,6 @@ import type { WordPieceTokenizer } from './tokenizer-file.ts';
 export const truncations = ['longest_first', 'only_second'] as const;
 export type Truncation = (typeof truncations)[number];
 
-export const OUTPUTS = ['INPUT_IDS', 'ATTENTION_MASK', 'TOKEN_TYPE_IDS'] as const;
-
 type Marks = Pick<WordPieceTokenizer, 'clsId' | 'sepId' | 'padId'>;
 
 /** [CLS] text [SEP] */

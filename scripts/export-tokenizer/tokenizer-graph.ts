@@ -1,5 +1,6 @@
 /** A tokenizer as one ONNX graph: texts, or pairs of them, to ids, mask and types. */
 
+import { type ModelType, TEXTS, TOKENS } from '../model-config/tensor-contract.ts';
 import { int } from '../onnx/attributes.ts';
 import type { ModelProto } from '../onnx/gen/onnx_pb.ts';
 import { GraphBuilder } from '../onnx/graph-builder.ts';
@@ -7,12 +8,9 @@ import { composeModel } from '../onnx/model-file.ts';
 import { DataType } from '../onnx/tensors.ts';
 import { characterTable } from './character-table.ts';
 import { addSharedConstants, MODEL_VERSIONS } from './operators.ts';
-import { addPairRows, addTextRows, OUTPUTS, type Truncation } from './row-nodes.ts';
+import { addPairRows, addTextRows, type Truncation } from './row-nodes.ts';
 import { addTokenNodes } from './text-nodes.ts';
 import type { WordPieceTokenizer } from './tokenizer-file.ts';
-
-export const modelTypes = ['embedding', 'reranker'] as const;
-export type ModelType = (typeof modelTypes)[number];
 
 export type GraphOptions = {
   readonly modelType: ModelType;
@@ -23,17 +21,11 @@ export type GraphOptions = {
   readonly producerVersion: string;
 };
 
-/** Inputs by the kind of model: each BYTES [batch, 1]. */
-export const INPUTS: Readonly<Record<ModelType, readonly string[]>> = {
-  embedding: ['TEXT'],
-  reranker: ['QUERY', 'PASSAGE'],
-};
-
 export function tokenizerModel(tokenizer: WordPieceTokenizer, options: GraphOptions): ModelProto {
   const { modelType, maxTokens, truncation } = options;
   const graph = new GraphBuilder('tokenizer');
   addSharedConstants(graph);
-  for (const name of INPUTS[modelType]) {
+  for (const name of TEXTS[modelType]) {
     graph.input(name, DataType.STRING, ['batch', 1]);
     graph.node('Reshape', [name, 'all'], [`${name}_list`]);
   }
@@ -45,7 +37,7 @@ export function tokenizerModel(tokenizer: WordPieceTokenizer, options: GraphOpti
     graph.node('Concat', ['QUERY_list', 'PASSAGE_list'], ['both_lists'], { attributes: { axis: int(0) } });
     addPairRows(graph, addTokenNodes(graph, 'both_lists', tokenizer, table), tokenizer, maxTokens, truncation);
   }
-  for (const name of OUTPUTS) graph.output(name, DataType.INT64, ['batch', 'tokens']);
+  for (const name of TOKENS) graph.output(name, DataType.INT64, ['batch', 'tokens']);
   return composeModel(graph.graph, {
     ...MODEL_VERSIONS,
     producer: 'rag-inference-serving export-tokenizer',

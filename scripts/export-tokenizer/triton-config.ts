@@ -3,25 +3,10 @@ import { create } from '@bufbuild/protobuf';
 import { ModelConfigSchema } from '../../src/kserve/gen/model_config_pb.ts';
 import { printConfig } from '../model-config/print.ts';
 import { tokenizerQueue } from '../model-config/queues.ts';
-import { type TokenizerBackend, tokenizerBackends, tokenizerConfig } from '../model-config/tokenizer-config.ts';
+import { type TokenizerSettings, tokenizerConfig } from '../model-config/tokenizer-config.ts';
 import { pools } from '../pools.ts';
-import type { Truncation } from './row-nodes.ts';
-import type { ModelType } from './tokenizer-graph.ts';
 
-export const backends = tokenizerBackends;
-export type Backend = TokenizerBackend;
-
-export type TritonConfig = {
-  readonly name: string;
-  readonly backend: Backend;
-  readonly modelType: ModelType;
-  readonly maxBatch: number;
-  readonly maxTokens: number;
-  readonly truncation: Truncation;
-  readonly tokenizerSha256: string;
-  /** Where the server finds the operator library; the graph needs one, the python backend none. */
-  readonly libraryPath: string;
-};
+export type TritonConfig = Omit<TokenizerSettings, 'queue' | 'instances'>;
 
 export function tritonConfig(config: TritonConfig): string {
   const fitting = Object.values(pools).filter(({ modelType }) => modelType === config.modelType);

@@ -3,12 +3,10 @@
  *
  * Maven checks a download against the repository's sum (`-C`); what is taken is pinned by a sum of its own beside that.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { ServingError } from '../../src/errors.ts';
+import { sha256OfFile } from '../../src/sha256-file.ts';
 import { provision, type Report } from './cache.ts';
 import { runCommand } from './command.ts';
 
@@ -71,11 +69,7 @@ async function fetchPackage(artifact: string, files: readonly JarFile[], into: s
 
 /** Throws DEPENDENCY_MISSING for a file other than the pinned one. */
 export async function checkSum(path: string, sha256: string, what: string): Promise<void> {
-  const hash = createHash('sha256');
-  const found = await pipeline(createReadStream(path), hash).then(
-    () => hash.digest('hex'),
-    () => 'missing',
-  );
+  const found = await sha256OfFile(path).catch(() => 'missing');
   if (found === sha256) return;
   throw new ServingError('DEPENDENCY_MISSING', `${what} is not the pinned one: ${sha256} wanted, ${found} found`);
 }

@@ -5,13 +5,11 @@
  * for pip work here too. Both files are pinned by SHA-256 and checked at every start. They enter the cache by rename,
  * so that two engines that start at once cannot see half a file.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { ServingError } from '../errors.ts';
+import { sha256OfFile } from '../sha256-file.ts';
 import { runPython } from './python.ts';
 
 export type ModelFiles = {
@@ -75,7 +73,7 @@ export async function resolveModel(options: ModelSourceOptions, signal?: AbortSi
 }
 
 async function absentOrWrong(folder: string): Promise<PinnedFile[]> {
-  const found = await Promise.all(PINNED.map(({ file }) => sha256OfFile(join(folder, file))));
+  const found = await Promise.all(PINNED.map(({ file }) => sumOf(join(folder, file))));
   return PINNED.filter(({ sha256 }, i) => found[i] !== sha256);
 }
 
@@ -105,7 +103,7 @@ async function fetchInto(
         },
         signal,
       );
-      const found = await sha256OfFile(join(work, file));
+      const found = await sumOf(join(work, file));
       if (found !== sha256) {
         throw new ServingError(
           'ENGINE_MODEL_INVALID',
@@ -134,7 +132,7 @@ const encoderConfig = z.looseObject({ max_position_embeddings: z.number().int().
 async function folderModel(folder: string): Promise<ModelFiles> {
   const modelPath = join(folder, 'model.onnx');
   const tokenizerPath = join(folder, 'tokenizer.json');
-  const [modelSha256, tokenizerSha256] = await Promise.all([sha256OfFile(modelPath), sha256OfFile(tokenizerPath)]);
+  const [modelSha256, tokenizerSha256] = await Promise.all([sumOf(modelPath), sumOf(tokenizerPath)]);
   if (modelSha256 === undefined || tokenizerSha256 === undefined) {
     const missing = modelSha256 === undefined ? 'model.onnx' : 'tokenizer.json';
     throw new ServingError(
@@ -163,10 +161,8 @@ async function maxPositionsOf(configPath: string): Promise<number> {
 }
 
 /** Undefined when there is no such file. */
-async function sha256OfFile(path: string): Promise<string | undefined> {
+async function sumOf(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile() !== true) return undefined;
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
+  return sha256OfFile(path);
 }

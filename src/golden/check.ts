@@ -1,12 +1,11 @@
 /** The check of a live model from the wait for it to the report. It never rejects: what went wrong is the report. */
 import { asServingError } from '../errors.ts';
-import type { InferenceClient } from '../inference/client.ts';
 import type { Asking } from './asking.ts';
 import { BOUNDS } from './bounds.ts';
 import { Findings } from './findings.ts';
 import type { Golden } from './golden-file.ts';
 import { type Interview, interview, WAYS } from './interview.ts';
-import { untilModelAnswers } from './ready-model.ts';
+import { type ReadyOptions, untilModelAnswers } from './ready-model.ts';
 import {
   boundsFor,
   type CheckReport,
@@ -17,17 +16,12 @@ import {
   type Overrides,
 } from './verdict.ts';
 
-export type CheckOptions = Limits & {
-  readonly client: Pick<InferenceClient, 'target' | 'modelReady' | 'describeModel' | 'infer'>;
-  readonly model: string;
-  readonly golden: Golden;
-  readonly overrides: Overrides;
-  readonly repeat: number;
-  readonly waitMs: number;
-  readonly callTimeoutMs: number;
-  readonly nowMs: () => number;
-  readonly onWaiting: (reason: string) => void;
-};
+export type CheckOptions = Limits &
+  Omit<ReadyOptions, 'questions'> & {
+    readonly golden: Golden;
+    readonly overrides: Overrides;
+    readonly repeat: number;
+  };
 
 const NOTHING_ASKED: Interview = {
   ...{ calls: 0, waits: 0, failed: [], faultyRows: [], stopped: undefined },

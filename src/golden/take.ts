@@ -1,22 +1,13 @@
 /** A golden file from a live model: each row asked alone, so that nothing of its neighbours can be in the reference. */
 import { ServingError } from '../errors.ts';
-import type { InferenceClient } from '../inference/client.ts';
-import type { Questions } from './asking.ts';
 import type { Golden, Producer } from './golden-file.ts';
 import { interview } from './interview.ts';
-import { untilModelAnswers } from './ready-model.ts';
+import { type ReadyOptions, untilModelAnswers } from './ready-model.ts';
 
-export type TakeOptions = {
-  readonly client: Pick<InferenceClient, 'target' | 'modelReady' | 'describeModel' | 'infer'>;
-  readonly model: string;
-  readonly questions: Questions;
-  readonly waitMs: number;
-  readonly callTimeoutMs: number;
-  readonly nowMs: () => number;
+export type TakeOptions = ReadyOptions & {
   /** For the record: when, and by which version of the program. */
   readonly at: string;
   readonly version: string;
-  readonly onWaiting: (reason: string) => void;
 };
 
 /** Throws what kept a row from being answered; a row that is not finite is refused when the file is formatted. */

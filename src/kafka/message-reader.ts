@@ -4,22 +4,16 @@
  * kafkajs cannot fetch by offset, so a throw-away consumer in a group of its own seeks and reads what is wanted by then, and
  * the group is deleted. Joining takes seconds, so what is asked for at about the same time is read together.
  */
-import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import type { RawMessage, SourcePosition } from '../records/chunk.ts';
-import type { Log } from '../telemetry/log.ts';
 import { settledWithin } from './bounded.ts';
-import type { KafkaClient } from './client.ts';
 import { kafkaError } from './kafka-errors.ts';
 import { rawMessage } from './raw-message.ts';
+import { inReaderGroup, quietly, type ReaderGroupOptions } from './reader-group.ts';
 
-export type MessageReaderOptions = {
-  readonly client: KafkaClient;
+export type MessageReaderOptions = ReaderGroupOptions & {
   readonly topic: string;
-  /** The reader's groups are named after it, so that rights that are given by prefix hold for them too. */
-  readonly consumerGroup: string;
-  readonly log: Log;
   /** How long the first wanted message waits for company. */
   readonly gatherMs?: number;
   /** Of one reading, however many messages. */
@@ -34,8 +28,6 @@ type Wanted = {
 
 const GATHER_MS = 200;
 const TIMEOUT_MS = 30_000;
-const CLEAN_UP_TIMEOUT_MS = 5_000;
-const FETCH_WAIT_MS = 250;
 const SESSION_TIMEOUT_MS = 10_000;
 
 export class MessageReader {
@@ -118,39 +110,11 @@ export class MessageReader {
   }
 
   async #consume(wanted: readonly Wanted[], doing: string): Promise<void> {
-    const { client, topic, consumerGroup, timeoutMs = TIMEOUT_MS } = this.#options;
-    const groupId = `${consumerGroup}.reader.${randomUUID()}`;
-    const consumer = client.kafka.consumer({
-      groupId,
-      sessionTimeout: SESSION_TIMEOUT_MS,
-      maxWaitTimeInMs: FETCH_WAIT_MS,
-      allowAutoTopicCreation: false,
-      retry: { retries: 2, restartOnFailure: async () => false },
-    });
-    const reading = new Reading(consumer, topic, wanted);
-    try {
+    const { topic, timeoutMs = TIMEOUT_MS } = this.#options;
+    await inReaderGroup(this.#options, SESSION_TIMEOUT_MS, async (consumer) => {
+      const reading = new Reading(consumer, topic, wanted);
       await settledWithin(reading.run(this.#closing.signal), timeoutMs, doing);
-    } finally {
-      await this.#cleanUp(consumer, groupId);
-    }
-  }
-
-  async #cleanUp(consumer: Consumer, groupId: string): Promise<void> {
-    const { client, log } = this.#options;
-    const admin = client.kafka.admin();
-    try {
-      await settledWithin(consumer.disconnect(), CLEAN_UP_TIMEOUT_MS, 'leave the group');
-      await settledWithin(
-        admin.connect().then(() => admin.deleteGroups([groupId])),
-        CLEAN_UP_TIMEOUT_MS,
-        'delete the group',
-      );
-    } catch (error) {
-      // The broker forgets an empty group by itself, after days.
-      log.debug('the group of a reader was not deleted', { groupId, code: kafkaError(error, 'delete').code });
-    } finally {
-      await quietly(admin.disconnect());
-    }
+    });
   }
 }
 
@@ -234,8 +198,4 @@ function closed(): ServingError {
 
 function describe({ topic, partition, offset }: SourcePosition): string {
   return `${topic}/${partition}/${offset}`;
-}
-
-async function quietly(closing: Promise<void>): Promise<void> {
-  await settledWithin(closing, CLEAN_UP_TIMEOUT_MS, 'disconnect').catch(() => undefined);
 }

@@ -5,16 +5,13 @@
  * which nothing is for us (transaction markers, aborted records), but its event for the end of a batch tells where that batch
  * ended; without it a range that ends in a marker would never be read to its end.
  */
-import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import { onAbort } from '../on-abort.ts';
 import type { RawMessage } from '../records/chunk.ts';
-import type { Log } from '../telemetry/log.ts';
-import { settledWithin } from './bounded.ts';
-import type { KafkaClient } from './client.ts';
-import { coordinatedError, kafkaError } from './kafka-errors.ts';
+import { coordinatedError } from './kafka-errors.ts';
 import { rawMessage } from './raw-message.ts';
+import { inReaderGroup, type ReaderGroupOptions } from './reader-group.ts';
 
 export type OffsetRange = {
   readonly from: bigint;
@@ -22,12 +19,8 @@ export type OffsetRange = {
   readonly to: bigint;
 };
 
-export type RangeReaderOptions = {
-  readonly client: KafkaClient;
+export type RangeReaderOptions = ReaderGroupOptions & {
   readonly topic: string;
-  /** The reader's groups are named after it, so that rights that are given by prefix hold for them too. */
-  readonly consumerGroup: string;
-  readonly log: Log;
   /** The longest time without anything read. */
   readonly idleTimeoutMs?: number;
 };
@@ -36,8 +29,6 @@ export type RangeReaderOptions = {
 export type TakeMessages = (messages: readonly RawMessage[]) => Promise<'more' | 'enough'>;
 
 const IDLE_TIMEOUT_MS = 30_000;
-const CLEAN_UP_TIMEOUT_MS = 5_000;
-const FETCH_WAIT_MS = 250;
 const SESSION_TIMEOUT_MS = 30_000;
 const HEARTBEAT_EVERY_MS = 3_000;
 const RECENT_TROUBLE_MS = 10_000;
@@ -52,23 +43,15 @@ export async function readRanges(
   const left = new Map([...ranges].filter(([, { from, to }]) => from < to));
   signal.throwIfAborted();
   if (left.size === 0) return;
-  const { client, topic, consumerGroup } = options;
-  const groupId = `${consumerGroup}.reader.${randomUUID()}`;
-  const consumer = client.kafka.consumer({
-    groupId,
-    sessionTimeout: SESSION_TIMEOUT_MS,
-    maxWaitTimeInMs: FETCH_WAIT_MS,
-    allowAutoTopicCreation: false,
-    retry: { retries: 2, restartOnFailure: async () => false },
+  await inReaderGroup(options, SESSION_TIMEOUT_MS, async (consumer) => {
+    try {
+      await new RangeReading(consumer, options, left, take).run(signal);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const trouble = options.client.troubles.latest(RECENT_TROUBLE_MS);
+      throw coordinatedError(error, `read topic ${options.topic}`, trouble);
+    }
   });
-  try {
-    await new RangeReading(consumer, options, left, take).run(signal);
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    throw coordinatedError(error, `read topic ${topic}`, client.troubles.latest(RECENT_TROUBLE_MS));
-  } finally {
-    await cleanUp(options, consumer, groupId);
-  }
 }
 
 class RangeReading {
@@ -182,19 +165,5 @@ class RangeReading {
       const doing = `read topic ${topic}: nothing came for ${idleTimeoutMs} ms`;
       this.#fail(new ServingError('KAFKA_UNAVAILABLE', `cannot ${doing}`));
     }, idleTimeoutMs);
-  }
-}
-
-async function cleanUp({ client, log }: RangeReaderOptions, consumer: Consumer, groupId: string): Promise<void> {
-  const admin = client.kafka.admin();
-  try {
-    await settledWithin(consumer.disconnect(), CLEAN_UP_TIMEOUT_MS, 'leave the group');
-    const deleted = admin.connect().then(() => admin.deleteGroups([groupId]));
-    await settledWithin(deleted, CLEAN_UP_TIMEOUT_MS, 'delete the group');
-  } catch (error) {
-    // The broker forgets an empty group by itself, after days.
-    log.debug('the group of a reader was not deleted', { groupId, code: kafkaError(error, 'delete').code });
-  } finally {
-    await settledWithin(admin.disconnect(), CLEAN_UP_TIMEOUT_MS, 'disconnect').catch(() => undefined);
   }
 }

@@ -53,23 +53,6 @@ export async function hashFile(
   return { ...file, sha256: whole.digest('hex'), source: { sizeBytes: file.sizeBytes, partBytes, partMd5, readPart } };
 }
 
-/** The SHA-256 alone. */
-export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  const handle = await open(path, 'r');
-  try {
-    const bytes = Buffer.allocUnsafe(STEP_BYTES);
-    for (;;) {
-      signal.throwIfAborted();
-      const { bytesRead } = await handle.read(bytes, 0, STEP_BYTES);
-      if (bytesRead === 0) return hash.digest('hex');
-      hash.update(bytes.subarray(0, bytesRead));
-    }
-  } finally {
-    await handle.close();
-  }
-}
-
 async function readExactly(handle: FileHandle, position: number, length: number, path: string): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(length);
   let have = 0;

@@ -6,8 +6,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { ServingError } from '../errors.ts';
+import { sha256OfFile } from '../sha256-file.ts';
 import { writeDurably } from './durable-files.ts';
-import { sha256OfFile } from './hash-file.ts';
 import { decodeManifest, encodeManifest, type ModelFile, type StoredManifest } from './manifest.ts';
 import { RECEIPT_NAME } from './safe-path.ts';
 

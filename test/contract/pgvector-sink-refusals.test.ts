@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { usePostgres } from '../support/stack.ts';
 import { addTrigger, openPgVectorSink, plainSession, runSql } from './pgvector-sink-client.ts';
 import { spell } from './redis-sink-client.ts';
+import { expectLogHolds } from './sink-rivals.ts';
 import { deletionOf, rowOf, vectorOf } from './sink-rows.ts';
 
 const postgres = usePostgres();
@@ -120,25 +121,7 @@ it('a repeatable-read default of the database does not blind a write to a deleti
 
 it('two workers that write and delete the same chunks at once end as the log says', async () => {
   const options = { url: postgres().url, table: 'both', statementTimeoutMs: 20_000 };
-  const sinks = [await openPgVectorSink(options), await openPgVectorSink(options)];
-  const ids = Array.from({ length: 40 }, (_, n) => `c${n}`);
-  // Both read the same log: write, delete, write, …; the last of the even chunks is a deletion, of the odd ones a write.
-  const readLog = async (sink: (typeof sinks)[number]) => {
-    for (let step = 0n; step < 20n; step++) {
-      const writes = ids.filter((_, n) => (BigInt(n) + step) % 2n === 0n);
-      const deletes = ids.filter((_, n) => (BigInt(n) + step) % 2n === 1n);
-      await Promise.all([
-        sink.write(writes.map((id) => rowOf(id, { offset: step }))),
-        sink.remove(deletes.map((id) => deletionOf('chunk', id, step))),
-      ]);
-    }
-  };
-  await Promise.all(sinks.map(readLog));
-  const last = ids.filter((_, n) => (BigInt(n) + 19n) % 2n === 0n);
-  expect((await sinks[0]!.fetch(ids)).map((row) => [row.chunkId, row.source.offset])).toEqual(
-    last.map((id) => [id, 19n]),
-  );
-  expect(await sinks[1]!.count()).toBe(last.length);
+  await expectLogHolds([await openPgVectorSink(options), await openPgVectorSink(options)]);
 });
 
 it('expired tombstones go with the next deletion', async () => {

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { useRedis } from '../support/stack.ts';
 import { openRedisSink, plainClient } from './redis-sink-client.ts';
+import { expectLogHolds } from './sink-rivals.ts';
 import { deletionOf, rowOf } from './sink-rows.ts';
 
 const redis = useRedis({ args: ['--maxmemory-policy', 'noeviction'] });
@@ -33,25 +34,7 @@ it('a worker that was frozen cannot bring back what another one has deleted sinc
 
 it('two workers that write and delete the same chunks at once end as the log says', async () => {
   const options = { url: redis().url, keyPrefix: 'both:' };
-  const sinks = [await openRedisSink(options), await openRedisSink(options)];
-  const ids = Array.from({ length: 40 }, (_, n) => `c${n}`);
-  // Both read the same log: write, delete, write, …; the last of the even chunks is a deletion, of the odd ones a write.
-  const readLog = async (sink: (typeof sinks)[number]) => {
-    for (let step = 0n; step < 20n; step++) {
-      const writes = ids.filter((_, n) => (BigInt(n) + step) % 2n === 0n);
-      const deletes = ids.filter((_, n) => (BigInt(n) + step) % 2n === 1n);
-      await Promise.all([
-        sink.write(writes.map((id) => rowOf(id, { offset: step }))),
-        sink.remove(deletes.map((id) => deletionOf('chunk', id, step))),
-      ]);
-    }
-  };
-  await Promise.all(sinks.map(readLog));
-  const last = ids.filter((_, n) => (BigInt(n) + 19n) % 2n === 0n);
-  expect((await sinks[0]!.fetch(ids)).map((row) => [row.chunkId, row.source.offset])).toEqual(
-    last.map((id) => [id, 19n]),
-  );
-  expect(await sinks[1]!.count()).toBe(last.length);
+  await expectLogHolds([await openRedisSink(options), await openRedisSink(options)]);
 });
 
 it('each marker expires by itself, and no key is left behind without an expiry', async () => {

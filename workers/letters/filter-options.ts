@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { errorCodes } from '../../src/errors.ts';
 import { MOMENT_FORMS, momentOf } from '../tool/moment.ts';
-import { integerIn } from '../tool/number-options.ts';
+import { partitions } from '../tool/number-options.ts';
 import { type LetterFilter, type OffsetSpan, parseSpan } from './filter.ts';
 
 export type FilterFlags = {
@@ -50,10 +50,6 @@ function codes(text: string, before: readonly string[] = []): readonly string[] 
 
 function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
-}
-
-function partitions(text: string, before: readonly number[] = []): readonly number[] {
-  return [...before, integerIn(0, 1_000_000)(text)];
 }
 
 function span(text: string): OffsetSpan {

@@ -7,8 +7,8 @@ import type { InferenceClient } from '../../src/inference/client.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
 import { logPoolEvent } from '../../src/inference/pool-log.ts';
 import { defaultBreakerPolicy } from '../../src/resilience/breaker.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import { modelServerTls } from '../model-server-tls.ts';
+import { printWarnings, toolLog } from '../tool/tool-log.ts';
 
 export type ModelCallFlags = {
   readonly url?: string;
@@ -42,10 +42,8 @@ export function addModelCallOptions(command: Command): Command {
 export function openModelClient({ url }: ModelCallFlags, env: Env): InferenceClient {
   const { tritonGrpcUrl } = inferenceSettings;
   const config = readModelCallConfig({ ...env, ...(url !== undefined && { [tritonGrpcUrl.name]: url }) });
-  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
-  // A tool on a terminal: the client's own chatter only when asked for.
-  const level = config.logLevel === 'INFO' ? 'ERROR' : config.logLevel;
-  const log = createLogger({ level, service: 'rag-serving-models', fileDescriptor: 2 });
+  printWarnings(config);
+  const log = toolLog(config, 'rag-serving-models');
   const tls = modelServerTls(config.tls, log);
   return createGrpcInferenceClient({
     target: config.tritonGrpcUrl.join(','),

@@ -11,6 +11,7 @@ import type { RegistryStorage } from '../../src/registry/storage.ts';
 import type { Watcher } from '../../src/registry/transfer.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { listenForStop } from '../signals.ts';
+import { printWarnings } from '../tool/tool-log.ts';
 import { openWatcher } from './progress.ts';
 
 export type SessionFlags = { readonly registry?: string; readonly quiet?: true; readonly json?: true };
@@ -35,10 +36,11 @@ export async function withRegistry(
   flags: SessionFlags,
   work: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { registry, warnings } = readModelsConfig(
+  const config = readModelsConfig(
     flags.registry === undefined ? env : { ...env, MODEL_REGISTRY_STORAGE_URI: flags.registry },
   );
-  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+  printWarnings(config);
+  const { registry } = config;
   const signals = listenForStop();
   const storage = await openStorage(registry);
   const watcher = openWatcher(process.stderr, flags.quiet === true);

@@ -2,19 +2,20 @@
 import { resolve } from 'node:path';
 import type { Env } from '../../src/config/env-reader.ts';
 import { type ProduceConfig, readProduceConfig } from '../../src/config/programs.ts';
-import { secretSpellings } from '../../src/config/redact.ts';
 import { isServingError, ServingError } from '../../src/errors.ts';
 import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient } from '../../src/kafka/client.ts';
 import { KafkaProducer } from '../../src/kafka/producer.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import type { ProduceFlags } from '../produce.ts';
 import { listenForStop } from '../signals.ts';
+import { printWarnings, toolLog } from '../tool/tool-log.ts';
 import { findInputs } from './inputs.ts';
 import { openProgress } from './progress.ts';
 import { type ProduceResult, produce } from './run.ts';
 import type { Write } from './sender.ts';
+
+const SERVICE = 'rag-serving-produce';
 
 type Outlet = { readonly write: Write; close(): Promise<void> };
 
@@ -22,7 +23,7 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
   const dryRun = flags.dryRun === true;
   const config = readProduceConfig(withFlags(env, flags), { brokersElsewhere: dryRun });
   const { topic } = config.kafka;
-  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
+  printWarnings(config);
   const inputs = await findInputs(paths, resolve(flags.base));
   const signals = listenForStop();
   let outlet: Outlet | undefined;
@@ -65,11 +66,8 @@ const dryOutlet: Outlet = { write: async () => {}, close: async () => {} };
 
 async function openKafka(config: ProduceConfig, { partitions }: ProduceFlags): Promise<Outlet> {
   const { topic } = config.kafka;
-  // A tool on a terminal: the client's own chatter only when asked for.
-  const level = config.logLevel === 'INFO' ? 'ERROR' : config.logLevel;
-  const secrets = secretSpellings(config);
-  const log = createLogger({ level, service: 'rag-serving-produce', secrets, fileDescriptor: 2 });
-  const client = createKafkaClient({ ...config.kafka, clientId: 'rag-serving-produce', log });
+  const log = toolLog(config, SERVICE);
+  const client = createKafkaClient({ ...config.kafka, clientId: SERVICE, log });
   const admin = new KafkaAdmin(client);
   try {
     if (partitions !== undefined) await admin.ensureTopic(topic, { partitions });

@@ -2,15 +2,14 @@
 import type { Env } from '../../src/config/env-reader.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
 import { readRetriesConfig } from '../../src/config/programs.ts';
-import { secretSpellings } from '../../src/config/redact.ts';
 import { ServingError } from '../../src/errors.ts';
 import { messageIds } from '../../src/kafka/letter.ts';
 import { createBullmqRetryAdmin } from '../../src/retry/bullmq-retry-admin.ts';
 import type { RetryAdmin, WaitingRetry } from '../../src/retry/retry-admin.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { isMeant, type LetterFilter } from '../letters/filter.ts';
 import { interruptible } from '../tool/interruptible.ts';
+import { printWarnings, toolLog } from '../tool/tool-log.ts';
 import { collectionOf } from '../worker/retries.ts';
 
 export type NamedRetry = WaitingRetry & {
@@ -28,12 +27,11 @@ export async function withRetries(
   work: (admin: RetryAdmin, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = readRetriesConfig(env);
-  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
-  const { kafka, sink, logLevel, retry } = config;
+  printWarnings(config);
+  const { kafka, sink, retry } = config;
   const { durable } = retry;
   if (durable === undefined) throw new ServingError('CONFIG_INVALID', 'RAG_SERVING_RETRY_REDIS_URL is unset');
-  const level = logLevel === 'INFO' ? 'ERROR' : logLevel;
-  const log = createLogger({ level, service: SERVICE, secrets: secretSpellings(config), fileDescriptor: 2 });
+  const log = toolLog(config, SERVICE);
   const { ca } = loadTlsMaterial({ caPath: durable.caPath, certPath: undefined, keyPath: undefined });
   const { consumerGroup, topic } = kafka;
   return interruptible(async (signal) => {

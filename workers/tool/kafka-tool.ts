@@ -1,12 +1,11 @@
 /** What every command that asks a broker begins with: its settings, a quiet log, a client that is closed however it ends. */
 import type { ProduceConfig } from '../../src/config/programs.ts';
-import { secretSpellings } from '../../src/config/redact.ts';
 import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { interruptible } from './interruptible.ts';
+import { printWarnings, toolLog } from './tool-log.ts';
 
 export type KafkaTool = { readonly client: KafkaClient; readonly admin: KafkaAdmin; readonly log: Log };
 
@@ -15,10 +14,8 @@ export function withKafkaTool(
   service: string,
   work: (tool: KafkaTool, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
-  // A tool on a terminal: the client's own chatter only when asked for.
-  const level = config.logLevel === 'INFO' ? 'ERROR' : config.logLevel;
-  const log = createLogger({ level, service, secrets: secretSpellings(config), fileDescriptor: 2 });
+  printWarnings(config);
+  const log = toolLog(config, service);
   const client = createKafkaClient({ ...config.kafka, clientId: service, log });
   const admin = new KafkaAdmin(client);
   return interruptible(async (signal) => {

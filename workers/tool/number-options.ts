@@ -16,3 +16,8 @@ export function numberIn(min: number, max: number): (text: string) => number {
     throw new InvalidArgumentError(`Expected a number from ${min} to ${max}.`);
   };
 }
+
+/** Of an option that may be given several times. */
+export function partitions(text: string, before: readonly number[] = []): readonly number[] {
+  return [...before, integerIn(0, 1_000_000)(text)];
+}

@@ -1,13 +1,12 @@
 /** Whether a configuration agrees with the file that it configures: an engine by its manifest, an ONNX model by its graph. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { isServingError } from '../../../src/errors.ts';
 import { DataType, type ModelConfig } from '../../../src/kserve/gen/model_config_pb.ts';
+import { sha256OfFile } from '../../../src/sha256-file.ts';
+import { manifestPath } from '../../build-trt-engine/manifest.ts';
 import { typeName } from '../../model-config/data-types.ts';
 import { readModelFile } from '../../onnx/model-file.ts';
-import { type EngineManifest, manifestPathOf, readEngineManifest } from '../engine-manifest.ts';
+import { type EngineManifest, readEngineManifest } from '../engine-manifest.ts';
 import { type GraphTensor, graphTensors } from '../graph-tensors.ts';
 import type { ModelFolder } from './model-folder.ts';
 import { backendOf, modelFileOf, parameterOf } from './one-model.ts';
@@ -28,12 +27,10 @@ export async function artifactProblems({ config, files = {} }: ModelFolder): Pro
 async function engineProblems(config: ModelConfig, path: string): Promise<string[]> {
   const manifest = await readEngineManifest(path);
   if (manifest === undefined)
-    return [`${basename(manifestPathOf(path))} is not beside the engine: nothing says what it is`];
-  const sum = createHash('sha256');
-  await pipeline(createReadStream(path), sum);
+    return [`${basename(manifestPath(path))} is not beside the engine: nothing says what it is`];
   const { engine } = manifest;
   return [
-    ...(sum.digest('hex') === engine.sha256
+    ...((await sha256OfFile(path)) === engine.sha256
       ? []
       : [`${basename(path)} is not the engine of its manifest: the SHA-256 sums differ`]),
     ...profileProblems(config, manifest),

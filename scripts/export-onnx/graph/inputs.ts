@@ -3,21 +3,20 @@
  * [batch, sequence]. Exporters call them otherwise now and then, or take int32; a Cast at the front bridges that.
  */
 import { ServingError } from '../../../src/errors.ts';
+import type { EncoderInput } from '../../model-config/tensor-contract.ts';
 import * as attribute from '../../onnx/attributes.ts';
 import { TensorProto_DataType as DataType, type GraphProto, type ValueInfoProto } from '../../onnx/gen/onnx_pb.ts';
 import { GraphBuilder, valueInfo } from '../../onnx/graph-builder.ts';
 
-export type InputName = 'input_ids' | 'attention_mask' | 'token_type_ids';
-
 /** Other names that are in use for each. */
-const ALIASES: Readonly<Record<InputName, readonly string[]>> = {
+const ALIASES: Readonly<Record<EncoderInput, readonly string[]>> = {
   input_ids: ['input_ids', 'input_tokens', 'ids', 'token_ids'],
   attention_mask: ['attention_mask', 'input_mask', 'mask'],
   token_type_ids: ['token_type_ids', 'segment_ids', 'type_ids', 'input_type_ids'],
 };
 const INTEGERS: readonly number[] = [DataType.INT64, DataType.INT32];
 
-export type ModelInput = { readonly name: InputName; readonly original: string; readonly type: DataType };
+export type ModelInput = { readonly name: EncoderInput; readonly original: string; readonly type: DataType };
 
 /** Which input of the model is which. Throws ENGINE_MODEL_INVALID for one that a tokenizer cannot feed. */
 export function matchInputs(graph: GraphProto): ModelInput[] {
@@ -33,7 +32,7 @@ export function matchInputs(graph: GraphProto): ModelInput[] {
   return found;
 }
 
-function matchInput(input: ValueInfoProto): { name: InputName; original: string } {
+function matchInput(input: ValueInfoProto): { name: EncoderInput; original: string } {
   const entry = Object.entries(ALIASES).find(([, aliases]) => aliases.includes(input.name));
   if (entry === undefined || !INTEGERS.includes(elementType(input))) {
     throw new ServingError(
@@ -48,7 +47,7 @@ function matchInput(input: ValueInfoProto): { name: InputName; original: string 
       `input ${input.name} has a fixed size of ${fixed}: export the model with dynamic axes for batch and sequence`,
     );
   }
-  return { name: entry[0] as InputName, original: input.name };
+  return { name: entry[0] as EncoderInput, original: input.name };
 }
 
 /** Gives the graph the inputs that clients know. */

@@ -1,8 +1,9 @@
 /** What an export of a model needs of a hub: its graph with the weights beside it, its tokenizer and its settings. */
 import { join } from 'node:path';
+import type { ModelType } from '../../model-config/tensor-contract.ts';
 import { readModelFile } from '../../onnx/model-file.ts';
 import { dataFilesOf } from '../external-data.ts';
-import { chooseFiles, type ModelType } from '../model-files.ts';
+import { chooseFiles } from '../model-files.ts';
 import type { HubOptions } from './connection.ts';
 import { findOnHub, type HubRequest, type OnFileBytes } from './fetch-files.ts';
 

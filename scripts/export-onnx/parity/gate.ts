@@ -1,6 +1,7 @@
 /** Runs the unmodified and the exported model on the same texts, and judges. */
 import type { Bounds } from '../../../src/golden/bounds.ts';
-import type { InputName, ModelInput } from '../graph/inputs.ts';
+import type { EncoderInput } from '../../model-config/tensor-contract.ts';
+import type { ModelInput } from '../graph/inputs.ts';
 import type { EmbeddingHead, ScoreHead } from '../graph/pooling.ts';
 import { overflows, type Peak, peaksOf, RANGE_OUTPUT } from './range.ts';
 import { referenceEmbeddings, referenceScores } from './reference.ts';
@@ -116,7 +117,7 @@ async function each<T>(
   return results;
 }
 
-function canonical(name: InputName): ModelInput {
+function canonical(name: EncoderInput): ModelInput {
   return { name, original: name, type: INT64 };
 }
 

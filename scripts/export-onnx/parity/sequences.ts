@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { ServingError } from '../../../src/errors.ts';
-import type { ModelType } from '../model-files.ts';
+import type { ModelType } from '../../model-config/tensor-contract.ts';
 
 export type Sequence = { readonly ids: readonly number[]; readonly types: readonly number[] };
 

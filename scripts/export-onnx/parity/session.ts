@@ -2,7 +2,8 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ServingError } from '../../../src/errors.ts';
 import { decodeFp16 } from '../../../src/kserve/fp16.ts';
-import type { InputName, ModelInput } from '../graph/inputs.ts';
+import type { EncoderInput } from '../../model-config/tensor-contract.ts';
+import type { ModelInput } from '../graph/inputs.ts';
 import type { Sequence } from './sequences.ts';
 
 export type Output = { readonly values: Float32Array; readonly dims: readonly number[] };
@@ -62,7 +63,7 @@ export class TrialSession {
     return this.#session.release();
   }
 
-  #values(name: InputName, sequences: readonly Sequence[], width: number): number[] {
+  #values(name: EncoderInput, sequences: readonly Sequence[], width: number): number[] {
     const padding = name === 'input_ids' ? this.#options.padTokenId : 0;
     return sequences.flatMap(({ ids, types }) => {
       const row = name === 'input_ids' ? ids : name === 'token_type_ids' ? types : ids.map(() => 1);

@@ -1,8 +1,8 @@
 /** Brokers that refuse: wrong password, and each right that is missing. One error that names it, and no secret anywhere. */
-import kafkajs, { type AclEntry } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RunningKafka, startKafka } from '../../../scripts/stack/kafka.ts';
 import { killAllPrograms } from '../../../scripts/stack/program.ts';
+import { allow, type Right } from '../../support/kafka-rights.ts';
 import type { Env } from '../worker/harness.ts';
 import { DlqWorld } from './dlq-world.ts';
 
@@ -45,27 +45,10 @@ async function run(args: readonly string[], more: Env = {}) {
   return end;
 }
 
-type Resource = 'TOPIC' | 'GROUP' | 'TRANSACTIONAL_ID';
-type Operation = 'READ' | 'WRITE' | 'CREATE' | 'DELETE';
-
 /** Of everything whose name begins so. */
-async function allow(on: Resource, name: string, ...operations: readonly Operation[]): Promise<void> {
-  const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
-  const admin = world.topic.client.kafka.admin();
-  await admin.connect();
-  const acl = operations.map(
-    (operation): AclEntry => ({
-      resourceType: AclResourceTypes[on],
-      resourceName: name,
-      resourcePatternType: ResourcePatternTypes.PREFIXED,
-      principal: `User:${sasl.username}`,
-      host: '*',
-      operation: AclOperationTypes[operation],
-      permissionType: AclPermissionTypes.ALLOW,
-    }),
-  );
-  await admin.createAcls({ acl });
-  await admin.disconnect();
+function allowed(on: Right['on'], name: string, ...operations: readonly Right['to'][]): Promise<void> {
+  const rights = operations.map((to) => ({ on, name, to }));
+  return allow(world.topic.client, sasl.username, 'PREFIXED', rights);
 }
 
 describe('a broker that refuses', () => {
@@ -80,12 +63,12 @@ describe('a broker that refuses', () => {
     expect(unseen.code).toBe(1);
     expect(unseen.output).toMatch(/KAFKA_TOPIC_UNKNOWN: .*or this user may not see it/);
 
-    await allow('TOPIC', world.dlq, 'READ');
+    await allowed('TOPIC', world.dlq, 'READ');
     const noGroup = await run(['dlq', 'stats']);
     expect(noGroup.code, noGroup.output).toBe(1);
     expect(noGroup.output).toMatch(/KAFKA_ACCESS_DENIED: .*GROUP_AUTHORIZATION_FAILED/);
 
-    await allow('GROUP', world.topic.group, 'READ');
+    await allowed('GROUP', world.topic.group, 'READ');
     const stats = await run(['dlq', 'stats', '--json']);
     expect(stats.lines.at(-1), stats.output).toMatchObject({ letters: 2, pending: 2 });
 
@@ -93,24 +76,24 @@ describe('a broker that refuses', () => {
     expect(noMarks.code).toBe(1);
     expect(noMarks.output).toMatch(/KAFKA_ACCESS_DENIED: cannot create topic .*\.dlq\.redrive/);
 
-    await allow('TOPIC', `${world.dlq}.redrive`, 'CREATE', 'READ', 'WRITE');
+    await allowed('TOPIC', `${world.dlq}.redrive`, 'CREATE', 'READ', 'WRITE');
     const noId = await run(['dlq', 'replay', '--yes']);
     expect(noId.code).toBe(1);
     expect(noId.output).toMatch(/KAFKA_ACCESS_DENIED: cannot begin transactions as rag-serving\.redrive\./);
 
-    await allow('TRANSACTIONAL_ID', 'rag-serving.redrive.', 'WRITE');
+    await allowed('TRANSACTIONAL_ID', 'rag-serving.redrive.', 'WRITE');
     const noTopic = await run(['dlq', 'replay', '--yes']);
     expect(noTopic.code).toBe(1);
     expect(noTopic.output).toContain(`topic ${world.topic.topic}, which dead letters are to be replayed to`);
 
-    await allow('TOPIC', world.topic.topic, 'WRITE');
+    await allowed('TOPIC', world.topic.topic, 'WRITE');
     const replayed = await run(['dlq', 'replay', '--yes', '--json']);
     expect(replayed.lines.at(-1), replayed.output).toMatchObject({ replayed: 2 });
 
     const noDelete = await run(['dlq', 'purge', '--all', '--yes']);
     expect(noDelete.code).toBe(1);
     expect(noDelete.output).toMatch(/KAFKA_ACCESS_DENIED: cannot delete records of topic .*TOPIC_AUTHORIZATION_FAILED/);
-    await allow('TOPIC', world.dlq, 'DELETE');
+    await allowed('TOPIC', world.dlq, 'DELETE');
     expect((await run(['dlq', 'purge', '--all', '--yes'])).code).toBe(0);
   }, 120_000);
 
@@ -127,9 +110,9 @@ describe('a broker that refuses', () => {
 
 describe('at log level DEBUG', () => {
   it('no command prints a text, a foreign field or a foreign header', async () => {
-    await allow('TOPIC', world.topic.topic, 'READ', 'WRITE', 'CREATE', 'DELETE');
-    await allow('GROUP', world.topic.group, 'READ', 'DELETE');
-    await allow('TRANSACTIONAL_ID', 'rag-serving.redrive.', 'WRITE');
+    await allowed('TOPIC', world.topic.topic, 'READ', 'WRITE', 'CREATE', 'DELETE');
+    await allowed('GROUP', world.topic.group, 'READ', 'DELETE');
+    await allowed('TRANSACTIONAL_ID', 'rag-serving.redrive.', 'WRITE');
     const odd = [
       'SENTINEL is no JSON',
       '{"chunk_id":{"SENTINEL":1}}',

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { INPUTS } from '../../../scripts/export-tokenizer/tokenizer-graph.ts';
+import { TEXTS } from '../../../scripts/model-config/tensor-contract.ts';
 import { javaRuntime, runByJava, type Tokens } from '../../support/java-graph.ts';
 import { type Encoding, libraryIds } from '../../support/library-ids.ts';
 import { miniLmTokenizer } from '../../support/real-tokenizers.ts';
@@ -40,7 +40,7 @@ describe('a graph run by Java', () => {
     await writeGraph(graph, { modelType, maxTokens: 512, truncation: 'longest_first', tokenizer });
     const rows = rowsOf[modelType];
     const batches = inBatches(rows, 20, 64);
-    const given = (await runByJava(graph, INPUTS[modelType], batches)).flat();
+    const given = (await runByJava(graph, TEXTS[modelType], batches)).flat();
     const wanted = await libraryIds(tokenizer, 512, batches.flat());
     expect(rows.length).toBeGreaterThan(1_500);
     const different = given.filter((row, at) => {

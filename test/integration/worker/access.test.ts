@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import kafkajs, { type AclEntry } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningKafka, startKafka } from '../../../scripts/stack/kafka.ts';
+import { allow, type Right } from '../../support/kafka-rights.ts';
 import { oneCert } from '../../unit/config/pem.ts';
 import {
   chunkMessage,
@@ -69,26 +69,7 @@ async function envOf(changes: Env = {}): Promise<Env> {
   };
 }
 
-type Right = { readonly on: 'TOPIC' | 'GROUP'; readonly name: string; readonly to: 'READ' | 'WRITE' };
-
-async function allow(...rights: readonly Right[]): Promise<void> {
-  const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
-  const admin = topic.client.kafka.admin();
-  await admin.connect();
-  const acl = rights.map(
-    ({ on, name, to }): AclEntry => ({
-      resourceType: AclResourceTypes[on],
-      resourceName: name,
-      resourcePatternType: ResourcePatternTypes.LITERAL,
-      principal: `User:${sasl.username}`,
-      host: '*',
-      operation: AclOperationTypes[to],
-      permissionType: AclPermissionTypes.ALLOW,
-    }),
-  );
-  await admin.createAcls({ acl });
-  await admin.disconnect();
-}
+const allowed = (...rights: readonly Right[]) => allow(topic.client, sasl.username, 'LITERAL', rights);
 
 /** Runs a worker that must give up by itself. */
 async function refused(env: Env): Promise<string> {
@@ -114,14 +95,14 @@ describe('a broker that refuses us ends the worker with one error that says why 
     const first = await refused(await envOf());
     expect(first).toMatch(ACCESS_DENIED);
     expect(first).toContain(topic.topic);
-    await allow({ on: 'TOPIC', name: topic.topic, to: 'READ' });
+    await allowed({ on: 'TOPIC', name: topic.topic, to: 'READ' });
     const second = await refused(await envOf());
     expect(second).toMatch(/KAFKA_ACCESS_DENIED.*GROUP_AUTHORIZATION_FAILED/);
     expect(second).toContain(topic.group);
   });
 
   it('no right to the dead-letter topic: the bad chunk is not committed, and with the right it is buried', async () => {
-    await allow({ on: 'TOPIC', name: topic.topic, to: 'READ' }, { on: 'GROUP', name: topic.group, to: 'READ' });
+    await allowed({ on: 'TOPIC', name: topic.topic, to: 'READ' }, { on: 'GROUP', name: topic.group, to: 'READ' });
     await topic.send([
       chunkMessage({ chunkId: 'good', documentId: 'd', text: 'good' }),
       { key: 'd', value: 'bad' },
@@ -134,7 +115,7 @@ describe('a broker that refuses us ends the worker with one error that says why 
     expect(told).toMatch(ACCESS_DENIED);
     expect(told).toContain(letters);
     expect(await topic.lag()).toBeGreaterThanOrEqual(2);
-    await allow({ on: 'TOPIC', name: letters, to: 'WRITE' });
+    await allowed({ on: 'TOPIC', name: letters, to: 'WRITE' });
     const worker = await startWorker(env);
     await topic.untilLagZero();
     expect(await worker.metric('rag_serving_dead_letters_total')).toBeGreaterThan(0);

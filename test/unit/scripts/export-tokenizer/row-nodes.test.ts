@@ -2,7 +2,8 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { addSharedConstants } from '../../../../scripts/export-tokenizer/operators.ts';
-import { addPairRows, addTextRows, OUTPUTS, type Truncation } from '../../../../scripts/export-tokenizer/row-nodes.ts';
+import { addPairRows, addTextRows, type Truncation } from '../../../../scripts/export-tokenizer/row-nodes.ts';
+import { TOKENS as OUTPUTS } from '../../../../scripts/model-config/tensor-contract.ts';
 import { GraphBuilder } from '../../../../scripts/onnx/graph-builder.ts';
 import { composeModel, encodeModel } from '../../../../scripts/onnx/model-file.ts';
 import { DataType } from '../../../../scripts/onnx/tensors.ts';
