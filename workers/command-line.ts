@@ -48,6 +48,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./offsets.ts')).registerOffsetsCommand,
   },
   {
+    name: 'plan',
+    summary: 'size a fleet: pods, partitions, memory, Kafka and store for a workload, with the arithmetic',
+    load: async () => (await import('./plan.ts')).registerPlanCommand,
+  },
+  {
     name: 'models',
     summary: 'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     load: async () => (await import('./models.ts')).registerModelsCommand,

@@ -140,6 +140,25 @@ export function readDlqConfig(env: Env, machine: Machine = thisMachine()): DlqCo
   return finish(read, { ...identity, kafka, deadLetterTopic });
 }
 
+export type PlanConfig = Warnings &
+  IdentityConfig & {
+    readonly shm: ShmConfig;
+    readonly pipeline: PipelineConfig;
+    readonly platform: PlatformConfig;
+    readonly storeText: boolean;
+  };
+
+/** `plan` counts with the settings that a worker of this environment would have; it connects to nothing. */
+export function readPlanConfig(env: Env, machine: Machine = thisMachine()): PlanConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  const shm = readShm(read);
+  const kafka = readKafka(read, { brokersElsewhere: true });
+  const pipeline = readPipeline(read, { kafka, shm });
+  const storeText = read.read(sinkSettings.storeText);
+  return finish(read, { ...identity, shm, pipeline, platform: readPlatform(read), storeText });
+}
+
 export type RetriesConfig = ProduceConfig & { readonly sink: SinkConfig; readonly retry: RetryConfig };
 
 /** `retries` looks at the queue of the worker of the same settings, whose name comes from group, topic and store. */

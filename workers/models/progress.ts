@@ -1,7 +1,7 @@
 /** How far a transfer is: a bar where someone looks at standard error, a line now and then elsewhere, nothing when quiet. */
 import { SingleBar } from 'cli-progress';
 import type { Watcher } from '../../src/registry/transfer.ts';
-import { bytesText } from './bytes-text.ts';
+import { bytesText } from '../tool/bytes-text.ts';
 
 const LINE_EVERY_MS = 5_000;
 

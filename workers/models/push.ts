@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Env } from '../../src/config/env-reader.ts';
 import { ServingError } from '../../src/errors.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { bytesText } from './bytes-text.ts';
+import { bytesText } from '../tool/bytes-text.ts';
 import { printJson, REGISTRY_HELP, type SessionFlags, withRegistry } from './session.ts';
 
 const HELP = `

@@ -24,6 +24,14 @@ export function momentOf(nowMs: () => number): (text: string) => number {
   };
 }
 
+/** The parser of an option that takes a length of time, as `90m` or `3d`; milliseconds. */
+export function duration(text: string): number {
+  const found = /^(\d{1,9})([smhdw])$/.exec(text);
+  const lengthMs = Number(found?.[1]) * (UNIT_MS[found?.[2] ?? ''] ?? 0);
+  if (lengthMs > 0) return lengthMs;
+  throw new InvalidArgumentError('Give a length of time: 45s, 90m, 12h, 3d or 2w.');
+}
+
 /** `3m`, `2h`, `5d`: one unit, rounded down. */
 export function formatAge(ageMs: number): string {
   const age = Math.max(0, ageMs);

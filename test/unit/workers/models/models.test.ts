@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseDuration } from '../../../../src/registry/gc.ts';
-import { bytesText } from '../../../../workers/models/bytes-text.ts';
 import { lineWatcher } from '../../../../workers/models/progress.ts';
 import { installedTensorrt, parseGpus, thisMachine } from '../../../../workers/models/this-machine.ts';
+import { bytesText } from '../../../../workers/tool/bytes-text.ts';
 
 let folder = '';
 afterEach(() => folder && rmSync(folder, { recursive: true, force: true }));
