@@ -40,7 +40,7 @@ test-unit: node_modules/.installed
 .PHONY: test-contract test-integration test-chaos test-benchmark
 test-contract test-integration test-chaos test-benchmark: test-%: dist/.built
 	@mkdir -p $(RESULTS)
-	@$(VITEST) --project $* --passWithNoTests --no-file-parallelism --outputFile.json=$(RESULTS)/$*.json
+	@$(VITEST) --project '$*' --project '$*-alone' --passWithNoTests --outputFile.json=$(RESULTS)/$*.json
 
 ## bench-online: our share of a query's time, beside a bare gRPC call and NVIDIA's Python client; writes docs/benchmarks/online.json (needs Go and Python)
 .PHONY: bench-online
