@@ -1,8 +1,25 @@
 /** Whether a collection that exists may take the vectors of this model: same dims and dtype always, same fingerprint unless told otherwise. Pure. */
 import { ServingError } from '../errors.ts';
-import type { VectorContract } from '../kserve/contract.ts';
+import type { VectorContract, VectorDtype } from '../kserve/contract.ts';
 
 export type CollectionContract = Pick<VectorContract, 'fingerprint' | 'dims'> & { readonly dtype: string };
+
+/** A collection's contract as it is needed to read it. */
+export type ReadContract = Pick<VectorContract, 'fingerprint' | 'dims' | 'dtype'>;
+
+/** What is known of a collection without a model beside it; undefined for what this version does not write. */
+export function readContract({ fingerprint, dims, dtype }: CollectionContract): ReadContract | undefined {
+  if (dtype !== 'FP16' && dtype !== 'FP32') return undefined;
+  return Number.isSafeInteger(dims) && dims > 0 ? { fingerprint, dims, dtype: dtype satisfies VectorDtype } : undefined;
+}
+
+/** Why a sink that was opened to be looked at takes no rows. */
+export function openForReading(sink: string): ServingError {
+  return new ServingError(
+    'ARGUMENT_INVALID',
+    `the ${sink} sink was opened for reading: it takes no rows and no deletions`,
+  );
+}
 
 export type CollectionName = {
   /** As it reads in a message: `LanceDB table "chunks" in ./data`. */

@@ -10,7 +10,7 @@
  * - a row that the store refuses is `refused`; the other rows of the call are stored.
  */
 import type { ServingError } from '../errors.ts';
-import type { VectorContract } from '../kserve/contract.ts';
+import type { VectorContract, VectorDtype } from '../kserve/contract.ts';
 import type { Deletion, JsonObject, SourcePosition } from '../records/chunk.ts';
 
 export type SinkRow = {
@@ -46,10 +46,30 @@ export type SearchHit = {
   readonly metadata: JsonObject | undefined;
 };
 
+/** A collection as its store tells of it. */
+export type CollectionDescription = {
+  /** As it reads in a message: `LanceDB table "chunks" at ./data`. */
+  readonly collection: string;
+  /** The setting that names another collection. */
+  readonly setting: string;
+  readonly fingerprint: string;
+  readonly dims: number;
+  /** Of the model's vectors; a store may keep them as another type. */
+  readonly dtype: VectorDtype;
+  readonly rows: number;
+  /** How a search is done, in words; undefined where the store cannot tell. */
+  readonly index: string | undefined;
+};
+
 export interface Sink {
   readonly name: string;
   /** Creates the collection, or checks that the one there has this contract. Once, before anything else. */
   open(contract: VectorContract, signal?: AbortSignal): Promise<void>;
+  /**
+   * Instead of `open`, to look only: creates and changes nothing. Afterwards all that reads works, and `write` and `remove`
+   * reject. Undefined when there is no such collection; the sink is then as it was before. Rejects as `open` does.
+   */
+  inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined>;
   /** May hold the same chunk id more than once: the newest revision stays. */
   write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]>;
   /** Deleting what is not there is fine. */

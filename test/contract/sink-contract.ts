@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { VectorContract } from '../../src/kserve/contract.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
+import { itIsInspected, itIsNotInspectedBeforeItIsThere } from './sink-contract-inspect.ts';
 import { itKeepsTheNewestRevision } from './sink-contract-revisions.ts';
 import { itRemembersDeletions, itRemembersDeletionsOverAClose } from './sink-contract-tombstones.ts';
 import { contractOf, DIMS, deletionOf, rowOf, vectorOf } from './sink-rows.ts';
@@ -14,6 +15,10 @@ export type SinkHarnessOptions = {
 export type SinkHarness = {
   /** A sink on the named collection, not open yet; the same name again is the same collection. */
   readonly create: (collection: string, options?: SinkHarnessOptions) => Promise<Sink>;
+  /** Names of all that the store holds of a collection. */
+  readonly traces: (collection: string) => Promise<readonly string[]>;
+  /** Puts something of somebody else where the collection would be; absent for a store that cannot have one. */
+  readonly plantForeign?: (collection: string) => Promise<void>;
   /** False for a sink that keeps nothing beyond its own life. */
   readonly durable: boolean;
 };
@@ -80,6 +85,7 @@ export function describeSinkContract(name: string, harness: SinkHarness): void {
       expect(await sink.count()).toBe(0);
     });
 
+    itIsNotInspectedBeforeItIsThere(harness, freshCollection);
     itKeepsTheNewestRevision(() => open());
     itRemembersDeletions((options) => open(contractOf(), freshCollection(), options));
 
@@ -202,6 +208,8 @@ export function describeSinkContract(name: string, harness: SinkHarness): void {
       await before?.close();
       return open(contractOf(), kept);
     });
+
+    itIsInspected(harness, freshCollection, open);
 
     it('and its rows over a close', async () => {
       const collection = freshCollection();

@@ -6,7 +6,7 @@ import type { Sink } from '../../src/sinks/sink.ts';
 import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { usePostgres, useRedis } from '../support/stack.ts';
 import { addTrigger, openPgVectorSink, runSql } from './pgvector-sink-client.ts';
-import { openRedisSink, recordingLog } from './redis-sink-client.ts';
+import { openRedisSink, plainClient, recordingLog } from './redis-sink-client.ts';
 import { describeSinkContract, type SinkHarnessOptions } from './sink-contract.ts';
 import { contractOf, rowOf } from './sink-rows.ts';
 
@@ -26,6 +26,7 @@ function membersOf(
 
 describeSinkContract('fan-out to redis and pgvector', {
   durable: true,
+  traces: async (collection) => (await plainClient(redis().url).keys(`${collection}:*`)).sort(),
   create: (collection, options) =>
     createSink({ name: 'fan-out', members: membersOf(collection, options) }, silentLog, systemClock),
 });

@@ -1,7 +1,8 @@
 /** The sink contract on a real LanceDB folder. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from '@lancedb/lancedb';
 import { afterAll } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createSink } from '../../src/sinks/registry.ts';
@@ -13,6 +14,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describeSinkContract('lancedb', {
   durable: true,
+  traces: async (table) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((p) => p.includes(table)),
+  plantForeign: async (table) => {
+    const connection = await connect(folder);
+    (await connection.createTable(table, [{ theirs: 1 }])).close();
+    connection.close();
+  },
   create: (table, options) =>
     createSink({ name: 'lancedb', options: { uri: folder, table, ...options } }, silentLog, systemClock),
 });

@@ -5,6 +5,7 @@ import { describeSinkContract } from './sink-contract.ts';
 
 describeSinkContract('memory', {
   durable: false,
+  traces: async () => [],
   create: (_, { tombstoneRetentionMs } = {}) =>
     createSink(
       { name: 'memory', options: tombstoneRetentionMs === undefined ? {} : { tombstoneRetentionMs } },

@@ -5,6 +5,7 @@ import { createSink } from '../../src/sinks/registry.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { usePostgres } from '../support/stack.ts';
+import { runSql } from './pgvector-sink-client.ts';
 import { describeSinkContract } from './sink-contract.ts';
 
 const postgres = usePostgres();
@@ -13,8 +14,22 @@ function create(table: string, options: Partial<PgVectorSinkOptions> = {}): Prom
   return createSink({ name: 'pgvector', options: { url: postgres().url, table, ...options } }, silentLog, systemClock);
 }
 
-describeSinkContract('pgvector', { durable: true, create });
+async function traces(table: string): Promise<readonly string[]> {
+  const found = await runSql(
+    postgres().url,
+    `SELECT relname FROM pg_class WHERE relname LIKE '%${table}%' ORDER BY relname`,
+  );
+  return found.map(({ relname }) => String(relname));
+}
+
+describeSinkContract('pgvector', {
+  durable: true,
+  create,
+  traces,
+  plantForeign: async (table) => void (await runSql(postgres().url, `CREATE TABLE "${table}" (id int)`)),
+});
 describeSinkContract('pgvector with vector columns', {
   durable: true,
+  traces,
   create: (table, options) => create(`floats-${table}`, { ...options, element: 'vector' }),
 });

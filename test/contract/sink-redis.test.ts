@@ -17,9 +17,19 @@ function create(collection: string, options: Partial<RedisSinkOptions> = {}): Pr
   return createSink({ name: 'redis', options: { ...address, ...options } }, silentLog, systemClock);
 }
 
-describeSinkContract('redis', { durable: true, create });
+const plain = () => plainClient(redis().url);
+const traces = async (collection: string) => (await plain().keys(`*${collection}:*`)).sort();
+
+describeSinkContract('redis', {
+  durable: true,
+  create,
+  traces,
+  plantForeign: async (collection) => void (await plain().set(`${collection}:meta`, 'not a hash')),
+});
 describeSinkContract('redis with FP32 blobs', {
   durable: true,
+  traces,
+  plantForeign: async (collection) => void (await plain().hset(`fp32-${collection}:meta`, 'theirs', '1')),
   create: (collection, options) => create(`fp32-${collection}`, { ...options, storedDtype: 'FP32' }),
 });
 

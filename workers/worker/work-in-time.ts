@@ -56,6 +56,7 @@ export class WorkInTime {
     return {
       name: inner.name,
       open: (contract, signal) => inner.open(contract, signal),
+      inspect: (signal) => inner.inspect(signal),
       write: (rows, signal) =>
         this.#measured(
           (ms) => board.store.add(ms),

@@ -9,7 +9,8 @@ import { asServingError, ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import { openForReading } from '../contract-check.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { worstError, worstOutcomes } from './worst.ts';
 
 export class FanOutSink implements Sink {
@@ -18,7 +19,7 @@ export class FanOutSink implements Sink {
   readonly #log: Log;
   /** Names of those that failed in the last call, so that a change is told once. */
   #away = '';
-  #state: 'new' | 'open' | 'closed' = 'new';
+  #state: 'new' | 'open' | 'inspected' | 'closed' = 'new';
 
   constructor(members: readonly Sink[], log: Log) {
     if (members.length === 0) throw new ServingError('CONFIG_INVALID', 'RAG_SERVING_SINK names no store');
@@ -36,6 +37,16 @@ export class FanOutSink implements Sink {
     this.#state = 'open';
   }
 
+  /** Only the first store, which is the one that is read. */
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    if (this.#state !== 'new') {
+      throw new ServingError('ARGUMENT_INVALID', `the sinks ${this.name} are ${this.#state} already`);
+    }
+    const description = await this.#members[0]!.inspect(signal);
+    if (description !== undefined) this.#state = 'inspected';
+    return description;
+  }
+
   write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
     return this.#change((member) => member.write(rows, signal));
   }
@@ -45,7 +56,8 @@ export class FanOutSink implements Sink {
   }
 
   async ping(signal?: AbortSignal): Promise<void> {
-    this.#require();
+    const first = this.#require();
+    if (this.#state === 'inspected') return first.ping(signal);
     await this.#all((member) => member.ping(signal));
   }
 
@@ -68,6 +80,7 @@ export class FanOutSink implements Sink {
 
   async #change(call: (member: Sink) => Promise<readonly RowOutcome[]>): Promise<readonly RowOutcome[]> {
     this.#require();
+    if (this.#state === 'inspected') throw openForReading(this.name);
     return worstOutcomes(await this.#all(call));
   }
 
@@ -93,7 +106,7 @@ export class FanOutSink implements Sink {
 
   /** The first store, which is the one that is read. */
   #require(): Sink {
-    if (this.#state === 'open') return this.#members[0]!;
+    if (this.#state === 'open' || this.#state === 'inspected') return this.#members[0]!;
     throw new ServingError(
       'SINK_UNAVAILABLE',
       `the sinks ${this.name} are ${this.#state === 'closed' ? 'closed' : 'not open'}`,

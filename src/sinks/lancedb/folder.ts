@@ -17,6 +17,20 @@ export async function prepareFolder(path: string): Promise<void> {
   await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
 }
 
+/** True for a folder that can be read; false when nothing is there. Makes nothing. */
+export async function isReadableFolder(path: string): Promise<boolean> {
+  try {
+    if (!(await stat(path)).isDirectory()) {
+      throw new ServingError('CONFIG_INVALID', `RAG_SERVING_LANCEDB_PATH: ${path} is there and is not a folder`);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+  await access(path, constants.R_OK | constants.X_OK);
+  return true;
+}
+
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);

@@ -12,12 +12,28 @@ import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { defaultForNative } from '../../config/native-defaults.ts';
 import { ServingError } from '../../errors.ts';
+import type { ResolvedLanceDbOptions } from './options.ts';
 
 export type ArrowLibrary = typeof Arrow;
 export type LanceDbLibrary = typeof LanceDb;
 
 /** At least the largest page that LanceDB writes, 32 MiB. */
 const READ_AHEAD_BYTES = 33_554_432;
+
+type ConnectOptions = Pick<ResolvedLanceDbOptions, 'uri' | 'indexCacheBytes' | 'metadataCacheBytes' | 'storageOptions'>;
+
+export function connect(
+  lancedb: LanceDbLibrary,
+  { uri, indexCacheBytes, metadataCacheBytes, storageOptions }: ConnectOptions,
+): Promise<LanceDb.Connection> {
+  return lancedb.connect(uri, {
+    // Each read sees the newest commit, also of another process.
+    readConsistencyInterval: 0,
+    // As an option: the argument of this name that `connect` documents is ignored by 0.31.
+    session: new lancedb.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes)),
+    ...(storageOptions && { storageOptions: { ...storageOptions } }),
+  });
+}
 
 export function loadLanceDb(): { readonly lancedb: LanceDbLibrary; readonly arrow: ArrowLibrary } {
   defaultForNative('LANCE_DEFAULT_IO_BUFFER_SIZE', String(READ_AHEAD_BYTES));

@@ -13,24 +13,34 @@ import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
-import { contractMismatch } from '../contract-check.ts';
+import {
+  type CollectionName,
+  contractMismatch,
+  openForReading,
+  type ReadContract,
+  readContract,
+} from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { translateLanceDbError } from './errors.ts';
-import { prepareFolder } from './folder.ts';
-import { loadLanceDb } from './library.ts';
+import { isReadableFolder, prepareFolder } from './folder.ts';
+import { connect, loadLanceDb } from './library.ts';
 import { isLocal, type LanceDbSinkOptions, type ResolvedLanceDbOptions, resolveLanceDbOptions } from './options.ts';
 import { arrowToHits, arrowToRows, HIT_COLUMNS } from './rows.ts';
 import { KEY_COLUMN, missingColumns, storedContract, tableSchema } from './schema.ts';
 import { isIn, slices } from './sql.ts';
 import { IDS_PER_FILTER, TableWriter } from './table-writer.ts';
-import { ensureKeyIndex, openOrCreate } from './tables.ts';
+import { ensureKeyIndex, openIfThere, openOrCreate, searchIndex } from './tables.ts';
 import { TombstoneTable } from './tombstone-table.ts';
 
-type Opened = {
+type Readable = {
   readonly connection: Connection;
   readonly table: Table;
+  readonly contract: ReadContract;
+};
+
+type Opened = Readable & {
   readonly tombstones: TombstoneTable;
   readonly writer: TableWriter;
   readonly contract: VectorContract;
@@ -42,7 +52,8 @@ export class LanceDbSink implements Sink {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #where: string;
-  #opened: Opened | undefined;
+  /** Without a writer when it was opened to be looked at. */
+  #opened: Opened | Readable | undefined;
   #closed = false;
 
   constructor(options: LanceDbSinkOptions, log: Log, clock: Clock) {
@@ -53,22 +64,12 @@ export class LanceDbSink implements Sink {
   }
 
   async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
-    throwIfAborted(signal, 'opening LanceDB');
-    if (this.#closed || this.#opened) {
-      throw new ServingError('ARGUMENT_INVALID', `the LanceDB sink is ${this.#closed ? 'closed' : 'open already'}`);
-    }
+    this.#checkNew(signal);
     const { lancedb, arrow } = loadLanceDb();
-    const { indexCacheBytes, metadataCacheBytes } = this.#options;
     let connection: Connection | undefined;
     try {
       if (isLocal(this.#options.uri)) await prepareFolder(this.#where);
-      // Interval 0: each read sees the newest commit, also of another process.
-      connection = await lancedb.connect(this.#options.uri, {
-        readConsistencyInterval: 0,
-        // As an option: the argument of this name that `connect` documents is ignored by 0.31.
-        session: new lancedb.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes)),
-        ...(this.#options.storageOptions && { storageOptions: { ...this.#options.storageOptions } }),
-      });
+      connection = await connect(lancedb, this.#options);
       const schema = tableSchema(arrow, contract);
       const table = await openOrCreate(connection, this.#options.table, schema);
       this.#checkTable(await table.schema(), schema, contract);
@@ -98,8 +99,42 @@ export class LanceDbSink implements Sink {
     }
   }
 
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    this.#checkNew(signal);
+    const what = 'reading LanceDB';
+    let connection: Connection | undefined;
+    try {
+      // LanceDB would make the folder.
+      if (isLocal(this.#options.uri) && !(await isReadableFolder(this.#where))) return undefined;
+      const { lancedb, arrow } = loadLanceDb();
+      connection = await connect(lancedb, this.#options);
+      const table = await bounded(
+        openIfThere(connection, this.#options.table),
+        this.#options.writeTimeoutMs,
+        what,
+        signal,
+      );
+      if (table === undefined) {
+        connection.close();
+        return undefined;
+      }
+      const schema = await table.schema();
+      const stored = storedContract(schema);
+      const contract = stored && readContract(stored);
+      if (contract === undefined) throw this.#notOurs([]);
+      const missing = missingColumns(tableSchema(arrow, { ...contract, modelName: '', maxBatch: 1 }), schema);
+      if (missing.length > 0) throw this.#notOurs(missing);
+      const facts = { rows: await table.countRows(), index: await searchIndex(table) };
+      this.#opened = { connection, table, contract };
+      return { ...this.#name(), ...contract, ...facts };
+    } catch (error) {
+      connection?.close();
+      throw translateLanceDbError(error, what, this.#where);
+    }
+  }
+
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { writer, contract } = this.#require();
+    const { writer, contract } = this.#requireWriter();
     throwIfAborted(signal, 'LanceDB write');
     const screened = screenRows(rows, contract);
     if (screened.accepted.length === 0) return screened.complete([]);
@@ -113,7 +148,7 @@ export class LanceDbSink implements Sink {
   }
 
   async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { writer } = this.#require();
+    const { writer } = this.#requireWriter();
     throwIfAborted(signal, 'LanceDB deletion');
     if (deletions.length === 0) return [];
     return bounded(writer.remove(deletions), this.#options.writeTimeoutMs, 'LanceDB deletion', signal);
@@ -159,17 +194,19 @@ export class LanceDbSink implements Sink {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
-    try {
-      await bounded(opened.writer.idle(), this.#options.closeTimeoutMs, 'closing LanceDB');
-    } catch (error) {
-      this.#log.warn('LanceDB closed with writes under way', { err: error });
+    if ('writer' in opened) {
+      try {
+        await bounded(opened.writer.idle(), this.#options.closeTimeoutMs, 'closing LanceDB');
+      } catch (error) {
+        this.#log.warn('LanceDB closed with writes under way', { err: error });
+      }
+      opened.tombstones.close();
     }
     opened.table.close();
-    opened.tombstones.close();
     opened.connection.close();
   }
 
-  async #read<T>(what: string, query: (opened: Opened) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #read<T>(what: string, query: (opened: Readable) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const opened = this.#require();
     throwIfAborted(signal, `LanceDB ${what}`);
     try {
@@ -179,23 +216,42 @@ export class LanceDbSink implements Sink {
     }
   }
 
-  #require(): Opened {
+  #requireWriter(): Opened {
+    const opened = this.#require();
+    if ('writer' in opened) return opened;
+    throw openForReading('LanceDB');
+  }
+
+  #checkNew(signal: AbortSignal | undefined): void {
+    throwIfAborted(signal, 'opening LanceDB');
+    if (!this.#closed && !this.#opened) return;
+    throw new ServingError('ARGUMENT_INVALID', `the LanceDB sink is ${this.#closed ? 'closed' : 'open already'}`);
+  }
+
+  #require(): Opened | Readable {
     if (this.#opened !== undefined) return this.#opened;
     throw new ServingError('SINK_UNAVAILABLE', `the LanceDB sink is ${this.#closed ? 'closed' : 'not open'}`);
   }
 
   #checkTable(actual: Schema, expected: Schema, contract: VectorContract) {
-    const collection = `LanceDB table "${this.#options.table}" at ${this.#where}`;
     const stored = storedContract(actual);
     const missing = missingColumns(expected, actual);
-    if (stored === undefined || missing.length > 0) {
-      throw new ServingError(
-        'SINK_SCHEMA_MISMATCH',
-        `${collection} was not made by rag-serving${missing.length > 0 ? ` (columns missing: ${missing.join(', ')})` : ''}: name another one in RAG_SERVING_LANCEDB_TABLE`,
-      );
-    }
-    const name = { collection, setting: 'RAG_SERVING_LANCEDB_TABLE' };
-    const mismatch = contractMismatch(stored, contract, name, this.#options.allowMixedFingerprints);
+    if (stored === undefined || missing.length > 0) throw this.#notOurs(missing);
+    const mismatch = contractMismatch(stored, contract, this.#name(), this.#options.allowMixedFingerprints);
     if (mismatch !== undefined) throw mismatch;
+  }
+
+  #name(): CollectionName {
+    const collection = `LanceDB table "${this.#options.table}" at ${this.#where}`;
+    return { collection, setting: 'RAG_SERVING_LANCEDB_TABLE' };
+  }
+
+  #notOurs(missing: readonly string[]): ServingError {
+    const { collection, setting } = this.#name();
+    const columns = missing.length > 0 ? ` (columns missing: ${missing.join(', ')})` : '';
+    return new ServingError(
+      'SINK_SCHEMA_MISMATCH',
+      `${collection} was not made by rag-serving${columns}: name another one in ${setting}`,
+    );
   }
 }

@@ -11,7 +11,7 @@ import { throwIfAborted } from '../bounded.ts';
 import { planRemoval, planWrite } from '../plan.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS, Tombstones } from '../tombstones.ts';
 
 export type MemorySinkOptions = { readonly tombstoneRetentionMs?: number };
@@ -32,6 +32,13 @@ export class MemorySink implements Sink {
 
   async open(contract: VectorContract): Promise<void> {
     this.#contract = contract;
+  }
+
+  /** Nothing outlives this object, so there is never a collection to look at before it is opened. */
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    throwIfAborted(signal, 'memory sink');
+    if (this.#contract === undefined && !this.#closed) return undefined;
+    throw new ServingError('ARGUMENT_INVALID', `the memory sink is ${this.#closed ? 'closed' : 'open already'}`);
   }
 
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {

@@ -7,12 +7,12 @@
  */
 import { ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
-import { contractMismatch } from '../contract-check.ts';
+import { type CollectionContract, contractMismatch, type ReadContract, readContract } from '../contract-check.ts';
 import type { PgConnection, Query, Row } from './connection.ts';
 import { errorLabel } from './errors.ts';
-import { findElementType } from './extension.ts';
+import { findElementType, lookUpElementType } from './extension.ts';
 import type { PgNames } from './names.ts';
-import type { ResolvedPgVectorOptions } from './options.ts';
+import type { PgElement, ResolvedPgVectorOptions } from './options.ts';
 import { columnProblems, createStatements, type ElementType, MAX_DIMS, typeName } from './schema.ts';
 
 export type OpenedCollection = {
@@ -30,7 +30,7 @@ export type CollectionParts = {
   readonly options: ResolvedPgVectorOptions;
 };
 
-const SETTING = 'RAG_SERVING_PGVECTOR_TABLE';
+export const SETTING = 'RAG_SERVING_PGVECTOR_TABLE';
 
 export function openCollection(parts: CollectionParts, contract: VectorContract): Promise<OpenedCollection> {
   const { connection, names, options } = parts;
@@ -48,6 +48,32 @@ export function openCollection(parts: CollectionParts, contract: VectorContract)
     await checkColumns(query, parts, type, contract.dims);
     await checkRights(query, parts);
     return { type, isNew, ...(await factsOf(query, names)) };
+  });
+}
+
+export type FoundCollection = {
+  readonly type: ElementType;
+  readonly contract: ReadContract;
+  readonly vectorIndexes: readonly string[];
+};
+
+/** Looks at a collection without making or locking anything; undefined when its table is not there. */
+export function findCollection({ connection, names }: CollectionParts): Promise<FoundCollection | undefined> {
+  const collection = collectionName(connection, names);
+  return connection.session('none', undefined, async (query) => {
+    const [there] = await query(
+      'SELECT to_regclass($1) IS NOT NULL AS has_rows, to_regclass($2) IS NOT NULL AS has_contract',
+      [names.table, names.collections],
+    );
+    if (there?.has_rows !== true) return undefined;
+    const stored = there.has_contract === true ? await readClaim(query, names) : undefined;
+    const contract = stored && readContract(stored);
+    if (stored === undefined || contract === undefined) throw notOurs(collection, 'no worker of this version made it');
+    const type = await lookUpElementType(query, stored.element);
+    if (type === undefined) throw notOurs(collection, `its database has no type ${stored.element}`);
+    await checkColumns(query, { connection, names }, type, contract.dims);
+    const { vectorIndexes } = await factsOf(query, names);
+    return { type, contract, vectorIndexes };
   });
 }
 
@@ -88,9 +114,8 @@ async function claim(
   { element }: ElementType,
   contract: VectorContract,
 ): Promise<void> {
-  const collection = `PostgreSQL table ${names.table} at ${connection.server}`;
-  const read = `SELECT fingerprint, dims, dtype, element FROM ${names.collections} WHERE table_name = $1`;
-  let [stored] = await query(read, [names.plainTable]);
+  const collection = collectionName(connection, names);
+  let stored = await readClaim(query, names);
   if (stored === undefined) {
     const [someone] = await query(`SELECT EXISTS (SELECT FROM ${names.table}) AS has_rows`);
     if (someone?.has_rows === true) throw notOurs(collection, 'it has rows that no worker wrote');
@@ -99,9 +124,9 @@ async function claim(
       `INSERT INTO ${names.collections} (table_name, fingerprint, dims, dtype, element) VALUES ($1, $2, $3, $4, $5)`,
       [names.plainTable, fingerprint, dims, dtype, element],
     );
-    [stored] = await query(read, [names.plainTable]);
+    stored = await readClaim(query, names);
   }
-  const holds = stored as { fingerprint: string; dims: number; dtype: string; element: string };
+  const holds = stored as Claim;
   const mismatch = contractMismatch(holds, contract, { collection, setting: SETTING }, options.allowMixedFingerprints);
   if (mismatch !== undefined) throw mismatch;
   if (holds.element !== element) {
@@ -112,9 +137,23 @@ async function claim(
   }
 }
 
+type Claim = CollectionContract & { readonly element: PgElement };
+
+async function readClaim(query: Query, names: PgNames): Promise<Claim | undefined> {
+  const [stored] = await query(
+    `SELECT fingerprint, dims, dtype, element FROM ${names.collections} WHERE table_name = $1`,
+    [names.plainTable],
+  );
+  return stored as Claim | undefined;
+}
+
+export function collectionName({ server }: PgConnection, { table }: PgNames): string {
+  return `PostgreSQL table ${table} at ${server}`;
+}
+
 async function checkColumns(
   query: Query,
-  { connection, names }: CollectionParts,
+  { connection, names }: Pick<CollectionParts, 'connection' | 'names'>,
   { element }: ElementType,
   dims: number,
 ): Promise<void> {
@@ -133,7 +172,7 @@ async function checkColumns(
     dims,
   );
   if (problems.length === 0) return;
-  throw notOurs(`PostgreSQL table ${names.table} at ${connection.server}`, problems.join(', '));
+  throw notOurs(collectionName(connection, names), problems.join(', '));
 }
 
 async function checkRights(query: Query, { connection, names }: CollectionParts): Promise<void> {

@@ -26,6 +26,13 @@ export async function findElementType(query: Query, element: PgElement, server: 
   );
 }
 
+/** Brings nothing in; undefined where the database has no such type. */
+export async function lookUpElementType(query: Query, element: PgElement): Promise<ElementType | undefined> {
+  const found = await lookUp(query, element);
+  if (found === undefined || found.oid === null) return undefined;
+  return { element, extensionSchema: found.extension_schema as string, oid: Number(found.oid) };
+}
+
 async function lookUp(query: Query, element: PgElement): Promise<Row | undefined> {
   const [found] = await query(
     'SELECT e.extversion AS version, n.nspname AS extension_schema, t.oid::int8 AS oid FROM pg_extension e ' +

@@ -91,7 +91,7 @@ export function sourceOf(row: Row): SourcePosition {
   };
 }
 
-export function rowToStored(row: Row, { dtype }: VectorContract, element: PgElement): StoredRow {
+export function rowToStored(row: Row, { dtype }: Pick<VectorContract, 'dtype'>, element: PgElement): StoredRow {
   const { chunkId, documentId, source, version } = rowToKey(row);
   const stored = elementDtype(element);
   return {

@@ -10,11 +10,12 @@ import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
+import { openForReading, type ReadContract } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { textArray, vectorValue } from './binary.ts';
-import { type OpenedCollection, openCollection } from './collection.ts';
+import { collectionName, findCollection, type OpenedCollection, openCollection, SETTING } from './collection.ts';
 import { PgConnection, type Statement } from './connection.ts';
 import { translatePostgresError } from './errors.ts';
 import { escapeText } from './escape.ts';
@@ -28,7 +29,9 @@ import { type Statements, statementsOf } from './statements.ts';
 import { writeRows } from './writer.ts';
 
 type Collection = {
-  readonly contract: VectorContract;
+  readonly contract: ReadContract;
+  /** Of a worker; undefined when it was opened to be looked at. */
+  readonly model: VectorContract | undefined;
   readonly type: ElementType;
   readonly statements: Statements;
 };
@@ -55,30 +58,43 @@ export class PgVectorSink implements Sink {
   }
 
   async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
-    throwIfAborted(signal, 'opening PostgreSQL');
-    if (this.#closed || this.#collection) {
-      throw new ServingError('ARGUMENT_INVALID', `the pgvector sink is ${this.#closed ? 'closed' : 'open already'}`);
-    }
-    const parts = { connection: this.#connection, names: this.#names, options: this.#options };
-    const opened = await this.#bounded('opening', openCollection(parts, contract), signal);
-    this.#collection = { contract, type: opened.type, statements: statementsOf(this.#names, opened.type) };
+    this.#checkNew(signal);
+    const opened = await this.#bounded('opening', openCollection(this.#parts(), contract), signal);
+    const statements = statementsOf(this.#names, opened.type);
+    this.#collection = { contract, model: contract, type: opened.type, statements };
     this.#tell(opened, contract);
   }
 
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    this.#checkNew(signal);
+    const found = await this.#bounded('reading', findCollection(this.#parts()), signal);
+    if (found === undefined) return undefined;
+    const { contract, type, vectorIndexes } = found;
+    this.#collection = { contract, model: undefined, type, statements: statementsOf(this.#names, type) };
+    try {
+      const rows = await this.count(signal);
+      const index = vectorIndexes.length === 0 ? 'exact scan of all rows' : `index: ${vectorIndexes.join(', ')}`;
+      return { collection: collectionName(this.#connection, this.#names), setting: SETTING, ...contract, rows, index };
+    } catch (error) {
+      this.#collection = undefined;
+      throw error;
+    }
+  }
+
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { contract, type, statements } = this.#require();
+    const { model, type, statements } = this.#requireModel();
     throwIfAborted(signal, 'PostgreSQL write');
     // Before any wait: from here on the caller's memory is its own again.
-    const screened = screenRows(rows, contract);
+    const screened = screenRows(rows, model);
     const target = {
-      ...{ connection: this.#connection, contract, type, write: statements.write },
+      ...{ connection: this.#connection, contract: model, type, write: statements.write },
       oldestMs: Math.trunc(this.#clock.wallMs()) - this.#options.tombstoneRetentionMs,
     };
     return screened.complete(await this.#bounded('write', writeRows(screened.accepted, target), signal));
   }
 
   async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { statements } = this.#require();
+    const { statements } = this.#requireModel();
     throwIfAborted(signal, 'PostgreSQL deletion');
     if (deletions.length === 0) return [];
     const retentionMs = this.#options.tombstoneRetentionMs;
@@ -153,6 +169,22 @@ export class PgVectorSink implements Sink {
       this.#log.warn('postgres table has no vector index: a search reads all of it', index);
     if (advice === 'index slows writes')
       this.#log.warn('postgres vector index slows writes: drop it for a large ingestion', index);
+  }
+
+  #parts() {
+    return { connection: this.#connection, names: this.#names, options: this.#options };
+  }
+
+  #checkNew(signal: AbortSignal | undefined): void {
+    throwIfAborted(signal, 'opening PostgreSQL');
+    if (!this.#closed && !this.#collection) return;
+    throw new ServingError('ARGUMENT_INVALID', `the pgvector sink is ${this.#closed ? 'closed' : 'open already'}`);
+  }
+
+  #requireModel(): Collection & { readonly model: VectorContract } {
+    const collection = this.#require();
+    if (collection.model === undefined) throw openForReading('pgvector');
+    return { ...collection, model: collection.model };
   }
 
   #require(): Collection {

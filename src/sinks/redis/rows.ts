@@ -52,7 +52,7 @@ export function rowFields(row: SinkRow, contract: VectorContract, storedDtype: V
 
 export function hashToRow(
   hash: Readonly<Record<string, Buffer>>,
-  contract: VectorContract,
+  contract: Pick<VectorContract, 'dtype'>,
   storedDtype: VectorDtype,
 ): StoredRow {
   const text = (name: string) => hash[name]?.toString('utf8');

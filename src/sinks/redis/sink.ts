@@ -7,28 +7,31 @@
  */
 import type { Clock } from '../../clock.ts';
 import { ServingError } from '../../errors.ts';
-import type { VectorContract, VectorDtype } from '../../kserve/contract.ts';
+import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
-import { contractMismatch } from '../contract-check.ts';
+import { openForReading } from '../contract-check.ts';
 import { lastOfEachStored } from '../last-of-each.ts';
 import { screenRows } from '../row-check.ts';
-import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
-import { loadScripts, repliesOf, runScripts, type ScriptCall } from './commands.ts';
+import { checkQuery } from '../similarity.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import { type CollectionPlace, claimCollection, findCollection, nameOf, type RedisCollection } from './collection.ts';
+import { loadScripts, runScripts, type ScriptCall } from './commands.ts';
 import { RedisConnection } from './connection.ts';
 import { translateRedisError } from './errors.ts';
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { type RedisSinkOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.ts';
-import { fieldsToHit, HIT_FIELDS, hashToRow } from './rows.ts';
+import { ExactSearch, fetchRows } from './reads.ts';
 import { claimScript, removeChunkScript, removeDocumentScript } from './script.ts';
 import { writeCalls, writeScript } from './write-script.ts';
 
-type Collection = { readonly contract: VectorContract; readonly storedDtype: VectorDtype };
+type Collection = RedisCollection & {
+  /** Of a worker; undefined when it was opened to be looked at. */
+  readonly model: VectorContract | undefined;
+};
 
 const SCRIPTS = [writeScript, removeChunkScript, removeDocumentScript, claimScript];
-const SCAN_PAGE = 1_000;
 /** A wait is several commands, each with a limit of its own: this only catches what should not be. */
 const COMMANDS_PER_WAIT = 6;
 
@@ -55,11 +58,18 @@ export class RedisSink implements Sink {
     });
   }
 
+  get #place(): CollectionPlace {
+    return { connection: this.#connection, keys: this.#keys };
+  }
+
   async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal, 'opening Redis');
     if (this.#closed) throw new ServingError('ARGUMENT_INVALID', 'the Redis sink is closed');
+    if (this.#collection !== undefined && this.#collection.model === undefined) {
+      throw new ServingError('ARGUMENT_INVALID', 'the Redis sink was opened for reading already');
+    }
     await this.#connection.untilReady(signal);
-    this.#collection = { contract, storedDtype: this.#options.storedDtype ?? contract.dtype };
+    this.#collection = { contract, model: contract, storedDtype: this.#options.storedDtype ?? contract.dtype };
     try {
       await this.#run('opening', async () => this.#warnOfEviction(), signal);
     } catch (error) {
@@ -68,8 +78,26 @@ export class RedisSink implements Sink {
     }
   }
 
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    throwIfAborted(signal, 'reading Redis');
+    if (this.#closed || this.#collection) {
+      throw new ServingError('ARGUMENT_INVALID', `the Redis sink is ${this.#closed ? 'closed' : 'open already'}`);
+    }
+    await this.#connection.untilReady(signal);
+    const found = await this.#bounded('reading', findCollection(this.#place), signal);
+    if (found === undefined) return undefined;
+    this.#collection = { ...found, model: undefined };
+    try {
+      const rows = await this.count(signal);
+      return { ...nameOf(this.#place), ...found.contract, rows, index: 'exact scan of all rows' };
+    } catch (error) {
+      this.#collection = undefined;
+      throw error;
+    }
+  }
+
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { contract, storedDtype } = this.#require();
+    const { model: contract, storedDtype } = this.#requireModel();
     // Before any wait: from here on the caller's memory is its own again.
     const screened = screenRows(rows, contract);
     const target = { prefix: this.#keys.prefix, metaKey: this.#keys.meta, contract, storedDtype };
@@ -79,6 +107,7 @@ export class RedisSink implements Sink {
   }
 
   async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
+    this.#requireModel();
     const calls = deletions.map((deletion) => this.#removeCall(deletion));
     return this.#run('deletion', async () => runScripts(this.#connection, 'deletion', calls), signal);
   }
@@ -93,49 +122,19 @@ export class RedisSink implements Sink {
   }
 
   async fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
-    return this.#run(
-      'fetch',
-      async ({ contract, storedDtype }) => {
-        const pipeline = this.#connection.client.pipeline();
-        for (const id of chunkIds) pipeline.hgetallBuffer(this.#keys.chunk(id));
-        const hashes = (await repliesOf(pipeline, this.#connection, 'fetch')) as Record<string, Buffer>[];
-        return hashes
-          .filter((hash) => hash.chunk_id !== undefined)
-          .map((hash) => hashToRow(hash, contract, storedDtype));
-      },
-      signal,
-    );
+    return this.#run('fetch', (collection) => fetchRows(this.#place, collection, chunkIds), signal);
   }
 
   async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
     const { contract, storedDtype } = this.#require();
     checkQuery(vector, limit, contract);
-    const nearest = new Nearest<string>(limit);
-    // SCAN may give a key more than once.
-    const seen = new Set<string>();
+    const search = new ExactSearch(this.#place, vector, limit, storedDtype);
     let cursor = '0';
     do {
-      cursor = await this.#run(
-        'search',
-        async () => {
-          const [next, keys] = await this.#connection.client.scan(
-            cursor,
-            'MATCH',
-            this.#keys.chunkPattern,
-            'COUNT',
-            SCAN_PAGE,
-          );
-          const fresh = keys.filter((key) => !seen.has(key) && seen.add(key));
-          const vectors = await this.#vectorsOf(fresh);
-          for (const [index, blob] of vectors.entries()) {
-            if (blob !== null) nearest.offer(cosine(vector, decodeVector(blob, storedDtype)), fresh[index]!);
-          }
-          return next;
-        },
-        signal,
-      );
+      const at = cursor;
+      cursor = await this.#run('search', () => search.page(at), signal);
     } while (cursor !== '0');
-    return this.#run('search', async () => this.#hitsOf(nearest), signal);
+    return this.#run('search', () => search.hits(), signal);
   }
 
   async close(): Promise<void> {
@@ -161,20 +160,6 @@ export class RedisSink implements Sink {
     };
   }
 
-  async #vectorsOf(keys: readonly string[]): Promise<(Buffer | null)[]> {
-    const pipeline = this.#connection.client.pipeline();
-    for (const key of keys) pipeline.hgetBuffer(key, 'vector');
-    return (await repliesOf(pipeline, this.#connection, 'search')) as (Buffer | null)[];
-  }
-
-  async #hitsOf(nearest: Nearest<string>): Promise<SearchHit[]> {
-    const best = nearest.best();
-    const pipeline = this.#connection.client.pipeline();
-    for (const { item } of best) pipeline.hmget(item, ...HIT_FIELDS);
-    const hits = (await repliesOf(pipeline, this.#connection, 'search')) as (string | null)[][];
-    return hits.map((values, index) => fieldsToHit(values, best[index]!.score));
-  }
-
   /** Every use of the connection: open, prepared, bounded, errors translated. */
   async #run<T>(
     what: string,
@@ -187,57 +172,32 @@ export class RedisSink implements Sink {
       await (this.#prepared ??= this.#prepare(collection));
       return work(collection);
     };
+    return this.#bounded(what, prepareAndWork(), signal);
+  }
+
+  async #bounded<T>(what: string, work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const maxWaitMs = this.#options.commandTimeoutMs * COMMANDS_PER_WAIT;
     try {
-      return await bounded(
-        prepareAndWork(),
-        this.#options.commandTimeoutMs * COMMANDS_PER_WAIT,
-        `Redis ${what}`,
-        signal,
-      );
+      return await bounded(work, maxWaitMs, `Redis ${what}`, signal);
     } catch (error) {
       throw translateRedisError(error, what, this.#connection.server);
     }
   }
 
-  async #prepare({ contract, storedDtype }: Collection): Promise<void> {
+  /** One that only looks leaves nothing behind, not even a script. */
+  async #prepare({ model, storedDtype }: Collection): Promise<void> {
+    if (model === undefined) return;
     try {
       await loadScripts(this.#connection, SCRIPTS);
-      const { fingerprint, dims, dtype } = contract;
-      const claim = [fingerprint, String(dims), dtype, storedDtype] as const;
-      const reply = await this.#connection.client.evalsha(claimScript.sha, 1, this.#keys.meta, ...claim);
-      this.#checkClaim(reply as [string, string, string, string, number], contract, storedDtype);
+      const isNew = await claimCollection(this.#place, model, storedDtype, this.#options.allowMixedFingerprints);
+      const fields = { prefix: this.#keys.prefix, dims: model.dims };
+      if (isNew && this.#everPrepared) this.#log.error('redis came back without its data: set appendonly yes', fields);
+      else if (isNew) this.#log.info('redis collection created', fields);
+      this.#everPrepared = true;
     } catch (error) {
       this.#prepared = undefined;
       throw error;
     }
-  }
-
-  #checkClaim(
-    reply: [string, string, string, string, number],
-    contract: VectorContract,
-    storedDtype: VectorDtype,
-  ): void {
-    const collection = `Redis collection "${this.#keys.prefix}" at ${this.#connection.server}`;
-    const [fingerprint, dims, dtype, stored, isNew] = reply;
-    const name = { collection, setting: 'RAG_SERVING_REDIS_KEY_PREFIX' };
-    const mismatch = contractMismatch(
-      { fingerprint, dims: Number(dims), dtype },
-      contract,
-      name,
-      this.#options.allowMixedFingerprints,
-    );
-    if (mismatch !== undefined) throw mismatch;
-    if (stored !== storedDtype) {
-      throw new ServingError(
-        'SINK_SCHEMA_MISMATCH',
-        `${collection} keeps vectors as ${stored}, this worker would write ${storedDtype}: use one setting or a new RAG_SERVING_REDIS_KEY_PREFIX`,
-      );
-    }
-    const fields = { prefix: this.#keys.prefix, dims: contract.dims };
-    if (isNew === 1 && this.#everPrepared)
-      this.#log.error('redis came back without its data: set appendonly yes', fields);
-    else if (isNew === 1) this.#log.info('redis collection created', fields);
-    this.#everPrepared = true;
   }
 
   async #warnOfEviction(): Promise<void> {
@@ -246,6 +206,12 @@ export class RedisSink implements Sink {
     if (policy !== undefined && policy !== 'noeviction') {
       this.#log.warn('redis may evict stored chunks: set maxmemory-policy noeviction', { policy });
     }
+  }
+
+  #requireModel(): Collection & { readonly model: VectorContract } {
+    const collection = this.#require();
+    if (collection.model === undefined) throw openForReading('Redis');
+    return { ...collection, model: collection.model };
   }
 
   #require(): Collection {

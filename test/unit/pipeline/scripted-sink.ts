@@ -14,6 +14,7 @@ export class ScriptedSink implements Sink {
   barrier: Promise<void> | undefined;
 
   async open(): Promise<void> {}
+  async inspect(): Promise<undefined> {}
 
   async write(rows: readonly SinkRow[]): Promise<readonly RowOutcome[]> {
     await this.barrier;
