@@ -29,9 +29,9 @@ cd "$work"
 echo "Node $(node --version)"
 npm ci --no-audit --no-fund --loglevel=error
 npm run --silent build
-[ $# -gt 0 ] || set -- --project unit --project integration
+[ $# -gt 0 ] || set -- --project unit --project integration --project integration-alone
 # Negative timers are how kafkajs misbehaves on Node 24: any warning about one is a failure.
-NODE_OPTIONS="--trace-warnings" node_modules/.bin/vitest run "$@" --no-file-parallelism \
+NODE_OPTIONS="--trace-warnings" node_modules/.bin/vitest run "$@" \
   --reporter=default --reporter=json --outputFile.json="$results/node24.json" 2>&1 | tee node24.log
 if grep -q TimeoutNegativeWarning node24.log; then
   echo "kafkajs set a negative timer: the timer guard does not work on this Node"
