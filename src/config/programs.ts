@@ -56,6 +56,15 @@ export type WorkerConfig = Warnings &
 
 /** The ingest worker serves pool C whatever the general default is; another pool on it is a deployment mistake. */
 export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): WorkerConfig {
+  return workerConfig(env, {}, machine);
+}
+
+/** `reembed` works as the worker of the same settings does, and also without a broker: then from stored text only. */
+export function readReembedConfig(env: Env, machine: Machine = thisMachine()): WorkerConfig {
+  return workerConfig(env, { brokersElsewhere: true }, machine);
+}
+
+function workerConfig(env: Env, options: { readonly brokersElsewhere?: boolean }, machine: Machine): WorkerConfig {
   const read = openReader(env, machine, 'batch_ingestion');
   const { server, identity } = readServer(read, machine.hostName);
   const chosen = read.isSet(serverSettings.poolType) ? read.read(serverSettings.poolType) : read.pool;
@@ -64,7 +73,7 @@ export function readWorkerConfig(env: Env, machine: Machine = thisMachine()): Wo
     [serverSettings.poolType],
     `is ${chosen}, and the ingest worker serves batch_ingestion; unset it or set batch_ingestion`,
   );
-  const kafka = readKafka(read);
+  const kafka = readKafka(read, options);
   const shm = readShm(read);
   const sink = readSink(read);
   const retry = readRetry(read);

@@ -82,8 +82,20 @@ export interface Sink {
   search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]>;
   /** Reads rows back by chunk id; missing ids are left out. For checks and tools, not for the hot path. */
   fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]>;
+  /**
+   * Reads the collection from end to end, a page of about `limit` rows at a time. A row that is there from the first page to
+   * the last is given at least once, one that is written meanwhile perhaps. `next` is good in another process too. For
+   * tools. Left out by stores that cannot be read through.
+   */
+  scan?(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage>;
   /** Idempotent; ends within a few seconds even when the store is away. */
   close(): Promise<void>;
 }
 
 export type StoredRow = SinkRow & { readonly fingerprint: string };
+
+export type ScanPage = {
+  readonly rows: readonly StoredRow[];
+  /** What the next page comes after; undefined after the last. */
+  readonly next: string | undefined;
+};

@@ -7,12 +7,13 @@ import { afterAll } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createSink } from '../../src/sinks/registry.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { describeSinkContract } from './sink-contract.ts';
+import { describeSinkContract, type SinkHarness } from './sink-contract.ts';
+import { describeSinkScan } from './sink-contract-scan.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rag-lancedb-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describeSinkContract('lancedb', {
+const harness: SinkHarness = {
   durable: true,
   traces: async (table) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((p) => p.includes(table)),
   plantForeign: async (table) => {
@@ -22,4 +23,6 @@ describeSinkContract('lancedb', {
   },
   create: (table, options) =>
     createSink({ name: 'lancedb', options: { uri: folder, table, ...options } }, silentLog, systemClock),
-});
+};
+describeSinkContract('lancedb', harness);
+describeSinkScan('lancedb', harness);

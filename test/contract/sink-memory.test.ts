@@ -1,9 +1,10 @@
 import { systemClock } from '../../src/clock.ts';
 import { createSink } from '../../src/sinks/registry.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { describeSinkContract } from './sink-contract.ts';
+import { describeSinkContract, type SinkHarness } from './sink-contract.ts';
+import { describeSinkScan } from './sink-contract-scan.ts';
 
-describeSinkContract('memory', {
+const harness: SinkHarness = {
   durable: false,
   traces: async () => [],
   create: (_, { tombstoneRetentionMs } = {}) =>
@@ -12,4 +13,6 @@ describeSinkContract('memory', {
       silentLog,
       systemClock,
     ),
-});
+};
+describeSinkContract('memory', harness);
+describeSinkScan('memory', harness);

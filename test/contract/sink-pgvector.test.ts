@@ -7,6 +7,7 @@ import { silentLog } from '../../src/telemetry/log.ts';
 import { usePostgres } from '../support/stack.ts';
 import { runSql } from './pgvector-sink-client.ts';
 import { describeSinkContract } from './sink-contract.ts';
+import { describeSinkScan } from './sink-contract-scan.ts';
 
 const postgres = usePostgres();
 
@@ -28,6 +29,7 @@ describeSinkContract('pgvector', {
   traces,
   plantForeign: async (table) => void (await runSql(postgres().url, `CREATE TABLE "${table}" (id int)`)),
 });
+describeSinkScan('pgvector', { durable: true, create });
 describeSinkContract('pgvector with vector columns', {
   durable: true,
   traces,

@@ -8,6 +8,7 @@ import { silentLog } from '../../src/telemetry/log.ts';
 import { useRedis } from '../support/stack.ts';
 import { openRedisSink, plainClient } from './redis-sink-client.ts';
 import { describeSinkContract } from './sink-contract.ts';
+import { describeSinkScan } from './sink-contract-scan.ts';
 import { rowOf, vectorOf } from './sink-rows.ts';
 
 const redis = useRedis();
@@ -26,6 +27,7 @@ describeSinkContract('redis', {
   traces,
   plantForeign: async (collection) => void (await plain().set(`${collection}:meta`, 'not a hash')),
 });
+describeSinkScan('redis', { durable: true, create });
 describeSinkContract('redis with FP32 blobs', {
   durable: true,
   traces,

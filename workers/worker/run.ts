@@ -19,7 +19,7 @@ import type { GrpcCode } from '../../src/telemetry/metric-spec.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { pipelineMetrics } from '../../src/telemetry/pipeline-metrics.ts';
 import type { Redactor } from '../../src/telemetry/redaction.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { watchReadiness } from '../readiness-gauges.ts';
 import { listenForStop, untilAborted } from '../signals.ts';
@@ -53,7 +53,13 @@ const CHECK_OF_HOLD = {
   retries: 'retries',
 } as const satisfies Record<HoldReason, CheckName>;
 
-export async function runWorker(config: WorkerConfig, log: Log, redactor: Redactor): Promise<number> {
+/** `enough`: another reason to stop than a signal, if there is one. */
+export async function runWorker(
+  config: WorkerConfig,
+  log: Log,
+  redactor: Redactor,
+  enough?: AbortSignal,
+): Promise<ExitCode> {
   const signals = listenForStop();
   const metrics = createMetrics({ pool: config.pool, version: packageVersion(), processMetrics: true });
   const wallMs = () => systemClock.wallMs();
@@ -111,7 +117,7 @@ export async function runWorker(config: WorkerConfig, log: Log, redactor: Redact
   log.info('ops server listens', { host: config.server.host, port: ops.port });
   if (triton.checkNames.length > 0) void triton.start();
   const eviction = watchForEviction(config.spot, metrics, log);
-  const asked = AbortSignal.any([signals.stopping, eviction.noticed]);
+  const asked = AbortSignal.any([signals.stopping, eviction.noticed, ...(enough === undefined ? [] : [enough])]);
   const stop = AbortSignal.any([asked, fatal.signal]);
 
   try {

@@ -22,12 +22,13 @@ import {
 } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { translateLanceDbError } from './errors.ts';
 import { isReadableFolder, prepareFolder } from './folder.ts';
 import { connect, loadLanceDb } from './library.ts';
 import { isLocal, type LanceDbSinkOptions, type ResolvedLanceDbOptions, resolveLanceDbOptions } from './options.ts';
 import { arrowToHits, arrowToRows, HIT_COLUMNS } from './rows.ts';
+import { IdWindow } from './scan.ts';
 import { KEY_COLUMN, missingColumns, storedContract, tableSchema } from './schema.ts';
 import { isIn, slices } from './sql.ts';
 import { IDS_PER_FILTER, TableWriter } from './table-writer.ts';
@@ -52,6 +53,7 @@ export class LanceDbSink implements Sink {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #where: string;
+  readonly #ids = new IdWindow();
   /** Without a writer when it was opened to be looked at. */
   #opened: Opened | Readable | undefined;
   #closed = false;
@@ -175,15 +177,16 @@ export class LanceDbSink implements Sink {
   }
 
   fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
+    return this.#read('fetch', ({ table }) => rowsOf(table, chunkIds), signal);
+  }
+
+  /** In order of the ids. Each window of ids costs a look at all of them (scan.ts). */
+  scan(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage> {
     return this.#read(
-      'fetch',
+      'scan',
       async ({ table }) => {
-        const rows = new Map<string, StoredRow>();
-        for (const ids of slices(chunkIds, IDS_PER_FILTER)) {
-          for (const row of arrowToRows(await table.query().where(isIn(KEY_COLUMN, ids)).toArrow()))
-            rows.set(row.chunkId, row);
-        }
-        return chunkIds.flatMap((id) => rows.get(id) ?? []);
+        const ids = await this.#ids.after(table, after, limit);
+        return { rows: await rowsOf(table, ids), next: ids.length === limit ? ids.at(-1) : undefined };
       },
       signal,
     );
@@ -254,4 +257,13 @@ export class LanceDbSink implements Sink {
       `${collection} was not made by rag-serving${columns}: name another one in ${setting}`,
     );
   }
+}
+
+async function rowsOf(table: Table, chunkIds: readonly string[]): Promise<StoredRow[]> {
+  const rows = new Map<string, StoredRow>();
+  for (const ids of slices(chunkIds, IDS_PER_FILTER)) {
+    for (const row of arrowToRows(await table.query().where(isIn(KEY_COLUMN, ids)).toArrow()))
+      rows.set(row.chunkId, row);
+  }
+  return chunkIds.flatMap((id) => rows.get(id) ?? []);
 }

@@ -11,7 +11,7 @@ import { throwIfAborted } from '../bounded.ts';
 import { planRemoval, planWrite } from '../plan.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS, Tombstones } from '../tombstones.ts';
 
 export type MemorySinkOptions = { readonly tombstoneRetentionMs?: number };
@@ -84,6 +84,14 @@ export class MemorySink implements Sink {
   async fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
     this.#opened(signal);
     return chunkIds.flatMap((id) => this.#rows.get(id) ?? []);
+  }
+
+  /** In order of the ids. */
+  async scan(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage> {
+    this.#opened(signal);
+    const ids = [...this.#rows.keys()].filter((id) => after === undefined || id > after).sort();
+    const rows = ids.slice(0, limit).map((id) => this.#rows.get(id)!);
+    return { rows, next: ids.length > limit ? rows.at(-1)?.chunkId : undefined };
   }
 
   async close(): Promise<void> {

@@ -41,8 +41,7 @@ export type ResolvedPgVectorOptions = Required<Omit<PgVectorSinkOptions, Optiona
 /** PostgreSQL cuts names at 63 bytes; the longest of ours adds 13. */
 const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_-]{0,62})\.)?([A-Za-z_][A-Za-z0-9_-]{0,49})$/;
 
-export function resolvePgVectorOptions(options: PgVectorSinkOptions): ResolvedPgVectorOptions {
-  const { url, table: tableName = 'rag_chunks', ...rest } = options;
+export function parseTableName(tableName: string): { readonly schema: string; readonly table: string } {
   const name = TABLE.exec(tableName);
   if (name === null) {
     throw new ServingError(
@@ -50,6 +49,12 @@ export function resolvePgVectorOptions(options: PgVectorSinkOptions): ResolvedPg
       `RAG_SERVING_PGVECTOR_TABLE has ${tableName.length} characters; it must be table or schema.table, the table 1 to 50 letters, digits, "_" or "-"`,
     );
   }
+  return { schema: name[1] ?? 'public', table: name[2]! };
+}
+
+export function resolvePgVectorOptions(options: PgVectorSinkOptions): ResolvedPgVectorOptions {
+  const { url, table = 'rag_chunks', ...rest } = options;
+  const named = parseTableName(table);
   const tombstoneRetentionMs = rest.tombstoneRetentionMs ?? DEFAULT_TOMBSTONE_RETENTION_MS;
   checkTombstoneRetention(tombstoneRetentionMs);
   return {
@@ -60,8 +65,7 @@ export function resolvePgVectorOptions(options: PgVectorSinkOptions): ResolvedPg
     closeTimeoutMs: 2_000,
     ...rest,
     tombstoneRetentionMs,
-    schema: name[1] ?? 'public',
-    table: name[2]!,
+    ...named,
     address: parsePostgresUrl(url),
   };
 }

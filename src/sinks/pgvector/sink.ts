@@ -13,7 +13,7 @@ import { bounded, throwIfAborted } from '../bounded.ts';
 import { openForReading, type ReadContract } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { textArray, vectorValue } from './binary.ts';
 import { collectionName, findCollection, type OpenedCollection, openCollection, SETTING } from './collection.ts';
 import { PgConnection, type Statement } from './connection.ts';
@@ -135,6 +135,15 @@ export class PgVectorSink implements Sink {
     const rows = await this.#read('fetch', ({ statements }) => ({ text: statements.fetch, values }), signal);
     const byId = new Map(rows.map((row) => rowToStored(row, contract, type.element)).map((row) => [row.chunkId, row]));
     return chunkIds.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  /** In order of the ids, by the primary key. */
+  async scan(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage> {
+    const { contract, type } = this.#require();
+    const values = [escapeText(after ?? ''), limit];
+    const found = await this.#read('scan', ({ statements }) => ({ text: statements.scan, values }), signal);
+    const rows = found.map((row) => rowToStored(row, contract, type.element));
+    return { rows, next: rows.length === limit ? rows.at(-1)?.chunkId : undefined };
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,8 @@ export type Statements = {
   readonly write: string;
   /** $1 ids. */
   readonly fetch: string;
+  /** $1 the id before, $2 limit. */
+  readonly scan: string;
   /** $1 vector, $2 limit. */
   readonly search: string;
   readonly count: string;
@@ -45,6 +47,7 @@ export function statementsOf(names: PgNames, type: ElementType): Statements {
   return {
     write: writeStatement(names, vector),
     fetch: `SELECT ${STORED}, ${sendFunction(type)}(vector) AS vector FROM ${table} WHERE chunk_id = ANY($1::text[])`,
+    scan: `SELECT ${STORED}, ${sendFunction(type)}(vector) AS vector FROM ${table} WHERE chunk_id > $1::text ORDER BY chunk_id LIMIT $2`,
     search:
       `SELECT chunk_id, document_id, text, metadata::text AS metadata, 1 - (vector ${operator} $1::${vector}) AS score ` +
       `FROM ${table} ORDER BY vector ${operator} $1::${vector} LIMIT $2`,

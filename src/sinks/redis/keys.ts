@@ -19,9 +19,14 @@ export function redisKeys(prefix: string): RedisKeys {
   return {
     prefix,
     meta: `${prefix}meta`,
-    chunkPattern: `${prefix.replace(/[\\*?[\]]/g, '\\$&')}chunk:*`,
+    chunkPattern: `${globOf(prefix)}chunk:*`,
     chunk: (id) => `${prefix}chunk:${id}`,
     document: (id) => `${prefix}doc:${id}`,
     tombstone: (scope, id) => `${prefix}tombstone:${scope}:${id}`,
   };
+}
+
+/** Text as a pattern of Redis that matches only itself. */
+export function globOf(text: string): string {
+  return text.replace(/[\\*?[\]]/g, '\\$&');
 }

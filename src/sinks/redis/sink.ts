@@ -15,7 +15,7 @@ import { openForReading } from '../contract-check.ts';
 import { lastOfEachStored } from '../last-of-each.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { type CollectionPlace, claimCollection, findCollection, nameOf, type RedisCollection } from './collection.ts';
 import { loadScripts, runScripts, type ScriptCall } from './commands.ts';
 import { RedisConnection } from './connection.ts';
@@ -23,6 +23,7 @@ import { translateRedisError } from './errors.ts';
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { type RedisSinkOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.ts';
 import { ExactSearch, fetchRows } from './reads.ts';
+import { nextToken, scanIds } from './scan.ts';
 import { claimScript, removeChunkScript, removeDocumentScript } from './script.ts';
 import { writeCalls, writeScript } from './write-script.ts';
 
@@ -123,6 +124,23 @@ export class RedisSink implements Sink {
 
   async fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
     return this.#run('fetch', (collection) => fetchRows(this.#place, collection, chunkIds), signal);
+  }
+
+  /** In no order. Walks over the keys of the whole database, so the other collections in it cost time too. */
+  async scan(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage> {
+    for (let token = after; ; ) {
+      const at = token;
+      const page = await this.#run(
+        'scan',
+        async (collection) => {
+          const { ids, place } = await scanIds(this.#place, at, limit);
+          return { rows: await fetchRows(this.#place, collection, ids), next: nextToken(place) };
+        },
+        signal,
+      );
+      if (page.rows.length > 0 || page.next === undefined) return page;
+      token = page.next;
+    }
   }
 
   async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
