@@ -53,6 +53,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./plan.ts')).registerPlanCommand,
   },
   {
+    name: 'reembed',
+    summary: 'another model: fill a new collection, switch readers to it, roll back',
+    load: async () => (await import('./reembed.ts')).registerReembedCommand,
+  },
+  {
     name: 'models',
     summary: 'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     load: async () => (await import('./models.ts')).registerModelsCommand,

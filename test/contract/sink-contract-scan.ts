@@ -4,7 +4,9 @@ import type { ScanPage, Sink, StoredRow } from '../../src/sinks/sink.ts';
 import { freshCollection, type SinkHarness } from './sink-contract.ts';
 import { contractOf, deletionOf, rowOf, vectorOf } from './sink-rows.ts';
 
-async function opened(harness: SinkHarness, collection = freshCollection()): Promise<Sink> {
+type ScanHarness = Pick<SinkHarness, 'create' | 'durable'>;
+
+async function opened(harness: ScanHarness, collection = freshCollection()): Promise<Sink> {
   const sink = await harness.create(collection);
   onTestFinished(() => sink.close());
   await sink.open(contractOf());
@@ -32,7 +34,7 @@ const numbered = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, n) => rowOf(`id-${from + n}`, { offset: BigInt(from + n), text: `t${n}` }));
 const idsOf = (rows: readonly { readonly chunkId: string }[]) => new Set(rows.map(({ chunkId }) => chunkId));
 
-export function describeSinkScan(name: string, harness: SinkHarness): void {
+export function describeSinkScan(name: string, harness: ScanHarness): void {
   describe(`${name} is read from end to end`, () => {
     it('gives every row once as it was written, whatever the id, and nothing of other collections', async () => {
       const sink = await opened(harness);
