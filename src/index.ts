@@ -4,5 +4,11 @@ export type { CallOptions, InferenceClient, ModelDescription, SharedMemoryRegion
 export { bytesPerVector, type VectorContract, type VectorDtype } from './kserve/contract.ts';
 export type { InferRequest, InferResponse, InputTensor, OutputRequest, OutputTensor } from './kserve/tensor.ts';
 export type { ChunkRecord, Deletion, JsonObject, SourcePosition } from './records/chunk.ts';
+export {
+  decodeEmbeddingRecord,
+  type EmbeddingRecord,
+  type RecordContract,
+  type TopicRecord,
+} from './sinks/kafka-topic/record.ts';
 export { isNewerRevision, type Revision } from './sinks/revision.ts';
 export type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from './sinks/sink.ts';

@@ -75,7 +75,7 @@ function workerConfig(env: Env, options: { readonly brokersElsewhere?: boolean }
   );
   const kafka = readKafka(read, options);
   const shm = readShm(read);
-  const sink = readSink(read);
+  const sink = readSink(read, kafka);
   const retry = readRetry(read);
   const retrySpanMs = longestSpanMs(retry.maxAttempts - 1, retry.backoff);
   read.rule(
@@ -175,7 +175,7 @@ export function readRetriesConfig(env: Env, machine: Machine = thisMachine()): R
   const read = openReader(env, machine, 'batch_ingestion');
   const { identity } = readServer(read, machine.hostName);
   const kafka = readKafka(read, { brokersElsewhere: true });
-  const [sink, retry] = [readSink(read), readRetry(read)];
+  const [sink, retry] = [readSink(read, kafka), readRetry(read)];
   read.rule(
     retry.durable !== undefined,
     [retrySettings.redisUrl],

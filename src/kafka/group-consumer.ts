@@ -11,7 +11,7 @@ import { settledWithin } from './bounded.ts';
 import { CommitChannel, unavailable } from './commit-channel.ts';
 import type { GroupMember } from './group-check.ts';
 import type { GroupConsumerOptions, GroupEvents } from './group-events.ts';
-import { type GroupHooks, runHooked } from './group-hooks.ts';
+import { type GroupHooks, type HookedGroup, runHooked } from './group-hooks.ts';
 import { intakeFailure } from './intake.ts';
 import { coordinatedError, kafkaError, mayHeal } from './kafka-errors.ts';
 
@@ -30,6 +30,7 @@ export class GroupConsumer {
   readonly #events: GroupEvents;
   #consumer: Consumer | undefined;
   #commits: CommitChannel | undefined;
+  #group: HookedGroup | undefined;
   #closed = false;
   #failures = 0;
   #surprises = 0;
@@ -80,6 +81,14 @@ export class GroupConsumer {
     await this.#commits.send(commits);
   }
 
+  /** In the generation of the last assignment; false when that cannot be known. */
+  async isMember(): Promise<boolean> {
+    const group = this.#commits === undefined ? undefined : this.#group;
+    return (
+      group !== undefined && settledWithin(group.isMember(), STOP_TIMEOUT_MS, 'send a heartbeat').catch(() => false)
+    );
+  }
+
   async members(): Promise<readonly GroupMember[]> {
     return (await this.#consumer?.describeGroup())?.members ?? [];
   }
@@ -122,6 +131,7 @@ export class GroupConsumer {
         eachBatch: async (payload) => this.#onBatch(consumer, payload),
       };
       const { group, ended } = runHooked(() => consumer.run(config), this.#hooks(consumer));
+      this.#group = group;
       this.#commits = new CommitChannel(group, topic);
       await ended;
     } catch (error) {

@@ -27,6 +27,8 @@ export type PartitionCommit = { readonly partition: number; readonly offset: str
 export type HookedGroup = {
   /** One attempt, signed with the generation of the turn it is called in; rejects when the broker does. */
   commit(topic: string, partitions: readonly PartitionCommit[]): Promise<void>;
+  /** Whether the broker counts it as a member of the generation it believes to be in. */
+  isMember(): Promise<boolean>;
 };
 
 type OffsetManager = { nextOffset(topic: string, partition: number): { toString(): string } };
@@ -105,7 +107,10 @@ function hook(group: ConsumerGroup, hooks: GroupHooks): HookedGroup {
       else await sleep(OUT_OF_RANGE_PAUSE_MS);
     },
   });
-  return { commit: (topic, partitions) => commitOffsets({ topics: [{ topic, partitions }] }) };
+  return {
+    commit: (topic, partitions) => commitOffsets({ topics: [{ topic, partitions }] }),
+    isMember: () => heartbeat(group),
+  };
 }
 
 function assigned(group: ConsumerGroup): PartitionId[] {

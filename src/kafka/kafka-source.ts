@@ -8,7 +8,7 @@ import { ServingError } from '../errors.ts';
 import type { AssignmentChange, PartitionId } from '../offsets/epochs.ts';
 import type { Log } from '../telemetry/log.ts';
 import { KafkaAdmin } from './admin.ts';
-import { abortedAfter, settledWithin } from './bounded.ts';
+import { abortedAfter } from './bounded.ts';
 import { BrokerView } from './broker-view.ts';
 import { Committer } from './committer.ts';
 import { Flow } from './flow.ts';
@@ -16,22 +16,18 @@ import { FetchGate } from './gate.ts';
 import { GroupConsumer } from './group-consumer.ts';
 import type { GroupEvents } from './group-events.ts';
 import { BatchIntake, type FetchedBatch, type Intake } from './intake.ts';
-import { kafkaError } from './kafka-errors.ts';
+import { JointCommits } from './joint-commits.ts';
+import { commitForGood } from './last-commit.ts';
 import { MisuseWatch } from './misuse-watch.ts';
 import { OffsetResets } from './offset-resets.ts';
 import { Partitions } from './partitions.ts';
-import { RejoinHold } from './rejoin-hold.ts';
+import { holdRejoin, RejoinHold } from './rejoin-hold.ts';
 import type { Source, SourceHandler, SourceStatus } from './source.ts';
 import { consumerOptions, defaults, type KafkaSourceOptions } from './source-options.ts';
+import { JOINING, sourceTrouble } from './source-trouble.ts';
 
 const COMMIT_TIMEOUT_MS = 10_000;
 const CLOSE_COMMIT_TIMEOUT_MS = 5_000;
-/** Of a commit at the end that did not stick. */
-const CLOSE_ROUNDS = 3;
-const VERIFY_TIMEOUT_MS = 2_000;
-const JOINING = 'joining the group';
-/** Longer than a fetch and a common rebalance. */
-const SILENT_MS = 10_000;
 const CLOSING = 'closing';
 const FAILED = 'failed';
 const NOTHING_TAKEN: Intake = { takenTo: undefined, declined: undefined };
@@ -43,7 +39,8 @@ export function createKafkaSource(options: KafkaSourceOptions): Source {
 class KafkaSource implements Source {
   readonly #options: KafkaSourceOptions;
   readonly #log: Log;
-  readonly #partitions = new Partitions();
+  readonly #partitions: Partitions;
+  readonly #joint: JointCommits | undefined;
   readonly #flow: Flow;
   readonly #gate: FetchGate;
   readonly #consumer: GroupConsumer;
@@ -68,7 +65,22 @@ class KafkaSource implements Source {
     this.#flow = new Flow(options.flow);
     this.#admin = new KafkaAdmin(client);
     this.#consumer = new GroupConsumer(consumerOptions(options), this.#events());
-    const partitions = this.#partitions;
+    const partner = options.commitPartner;
+    // What lies beyond a commit is not written yet, so it counts for nothing.
+    const partitions = (this.#partitions = new Partitions({ keepsTail: partner === undefined }));
+    this.#joint =
+      partner &&
+      new JointCommits({
+        partner,
+        partitions,
+        isMember: () => this.#consumer.isMember(),
+        held: () => this.#admin.groupOffsets(groupId, topic),
+        gate: this,
+        hasten: () => this.#committer.hasten(),
+        log,
+        onFenced: (id) => this.#onFenced(id),
+        onFatal: (error) => this.#fatal(error),
+      });
     this.#gate = new FetchGate({
       partitions,
       flow: this.#flow,
@@ -79,7 +91,7 @@ class KafkaSource implements Source {
     });
     this.#committer = new Committer({
       partitions,
-      attempt: (commits) => this.#consumer.commit(commits),
+      attempt: (commits) => (partner ?? this.#consumer).commit(commits),
       canCommit: () => this.#joined,
       log,
       intervalMs: options.commitIntervalMs,
@@ -89,6 +101,7 @@ class KafkaSource implements Source {
       onResult: (result) => {
         options.observer?.committed(result);
         if (result === 'ok') this.#gate.onOffsetsKnown();
+        this.#joint?.lookForRoom();
       },
     });
     this.#view = new BrokerView({
@@ -147,7 +160,13 @@ class KafkaSource implements Source {
   }
 
   status(): SourceStatus {
-    const trouble = this.#trouble();
+    const trouble = sourceTrouble({
+      reason: this.#reason,
+      isStarted: this.#handler !== undefined,
+      silentMs: this.#consumer.silentMs,
+      troubles: this.#options.client.troubles,
+      starved: () => this.#misuse.starved(this.#partitions.count),
+    });
     return {
       joined: this.#joined && trouble === undefined,
       reason: trouble,
@@ -182,29 +201,15 @@ class KafkaSource implements Source {
     this.#hold.cancel();
     this.#misuse.close();
     this.#committer.stop();
+    const parts = { committer: this.#committer, view: this.#view, partitions: this.#partitions, log: this.#log };
     try {
-      if (this.#joined) await this.#commitForGood(abortedAfter(CLOSE_COMMIT_TIMEOUT_MS, signal));
+      if (this.#joined) await commitForGood(parts, abortedAfter(CLOSE_COMMIT_TIMEOUT_MS, signal));
     } finally {
       this.#joined = false;
       this.#reason = 'closed';
       this.#generation += 1;
       await this.#consumer.close();
       await this.#admin.close();
-    }
-  }
-
-  /** The broker's own view is the last word: what did not stick is committed again while this is still a member. */
-  async #commitForGood(signal: AbortSignal): Promise<void> {
-    for (let round = 0; round < CLOSE_ROUNDS; round++) {
-      await this.#committer.commit(signal);
-      try {
-        await settledWithin(this.#view.verify(), VERIFY_TIMEOUT_MS, 'read committed offsets');
-      } catch (error) {
-        const { code } = kafkaError(error, 'read committed offsets');
-        this.#log.warn('last commit acknowledged, but not looked at', { code });
-        return;
-      }
-      if (this.#partitions.plan().length === 0) return;
     }
   }
 
@@ -215,7 +220,7 @@ class KafkaSource implements Source {
       onJoined: (assigned) => this.#onJoined(assigned),
       onPosition: (id, offset) => this.#view.beginsAt(id, offset),
       onOutOfRange: (id, position) => this.#resets.resolve(id, position),
-      beforeRejoin: (heartbeat) => this.#beforeRejoin(heartbeat),
+      beforeRejoin: (heartbeat) => holdRejoin(this.#hold, this.#flow, this.#log, heartbeat),
       onForeignTopics: (topics) => this.#misuse.foreignTopics(topics),
       onDown: (error, retryInMs) => this.#onDown(error, retryInMs),
       onFatal: (error) => this.#fatal(error),
@@ -229,15 +234,6 @@ class KafkaSource implements Source {
     return intake;
   }
 
-  async #beforeRejoin(heartbeat: () => Promise<boolean>): Promise<void> {
-    const before = this.#flow.chunks;
-    this.#log.info('group is rebalancing', { inFlightChunks: before });
-    const report = await this.#hold.run(heartbeat);
-    const after = this.#flow.chunks;
-    if (before > 0)
-      this.#log.info('joining again', { ...report, finishedChunks: before - after, inFlightChunks: after });
-  }
-
   #onJoined(assigned: readonly PartitionId[]): void {
     this.#generation += 1;
     this.#joined = true;
@@ -245,8 +241,21 @@ class KafkaSource implements Source {
     const { lost } = this.#takeAssignment(assigned);
     this.#gate.onAssignment(lost);
     this.#misuse.joined();
-    const generation = this.#generation;
-    void this.#view.read(this.#partitions.owned, () => this.#generation === generation);
+    void this.#lookAtBroker(this.#generation);
+  }
+
+  async #lookAtBroker(generation: number): Promise<void> {
+    const { owned } = this.#partitions;
+    const isCurrent = () => this.#generation === generation;
+    await this.#joint?.claim(owned, isCurrent);
+    await this.#view.read(owned, isCurrent);
+  }
+
+  /** Nobody knows what the other has done: all that is known here counts for nothing. */
+  #onFenced({ partition }: PartitionId): void {
+    if (this.#closing !== undefined) return;
+    this.#takeAssignment([]);
+    this.rebuild(`partition ${partition} was taken over by another process`);
   }
 
   #takeAssignment(assigned: readonly PartitionId[]): AssignmentChange {
@@ -255,6 +264,7 @@ class KafkaSource implements Source {
     const numbers = (ids: readonly PartitionId[]) => ids.map(({ partition }) => partition);
     this.#log.info('partitions assigned', { gained: numbers(gained), lost: numbers(lost), kept: kept.length });
     for (const id of lost) this.#flow.forget(id);
+    this.#joint?.release(lost);
     if (lost.length > 0) this.#handler?.onRevoked(lost);
     if (gained.length > 0) this.#handler?.onAssigned(gained);
     return change;
@@ -283,18 +293,8 @@ class KafkaSource implements Source {
 
   #onSettled(): void {
     this.#committer.noteFinished();
+    this.#joint?.noteSettled();
     this.#gate.onSettled();
     this.#hold.noteSettled();
-  }
-
-  #trouble(): string | undefined {
-    if (this.#reason !== undefined && this.#reason !== JOINING) return this.#reason;
-    const { silentMs } = this.#consumer;
-    if (this.#handler !== undefined && silentMs > SILENT_MS) {
-      const why = this.#options.client.troubles.latest(silentMs);
-      const silence = `KAFKA_UNAVAILABLE: no sign of life from the brokers for ${Math.floor(silentMs / 1_000)} s`;
-      return why === undefined ? silence : `${silence} (${why})`;
-    }
-    return this.#reason ?? this.#misuse.starved(this.#partitions.count);
   }
 }

@@ -47,7 +47,13 @@ const LEAST_METADATA_BYTES = 64;
 export class Partitions {
   readonly #epochs = new PartitionEpochs();
   readonly #states = new Map<PartitionKey, PartitionState>();
+  readonly #keepsTail: boolean;
   #maxMetadataBytes = MAX_METADATA_BYTES;
+
+  /** `keepsTail: false`: a commit says nothing of what is done beyond it. */
+  constructor({ keepsTail = true }: { readonly keepsTail?: boolean } = {}) {
+    this.#keepsTail = keepsTail;
+  }
 
   get owned(): readonly PartitionId[] {
     return this.#epochs.owned;
@@ -59,6 +65,12 @@ export class Partitions {
 
   get(id: PartitionId): PartitionState | undefined {
     return this.#states.get(partitionKey(id));
+  }
+
+  /** The epoch in which the message at this position is in flight; undefined when it is not, or no longer ours. */
+  epochInFlight(source: PartitionId & { readonly offset: bigint }): number | undefined {
+    const state = this.get(source);
+    return state?.ledger?.isOpen(source.offset) === true ? state.epoch : undefined;
   }
 
   /** A new generation begins: every kept partition is fetched again from its committed offset. */
@@ -210,7 +222,7 @@ export class Partitions {
 
   #tailOf(state: PartitionState): string {
     const { ledger, tail } = state;
-    if (ledger === undefined) return '';
+    if (ledger === undefined || !this.#keepsTail) return '';
     const maxBytes = this.#maxMetadataBytes;
     if (tail?.changes === ledger.changes && tail.maxBytes === maxBytes) return tail.text;
     const text = encodeTail(ledger.commitPoint, ledger.doneBeyond(), maxBytes);

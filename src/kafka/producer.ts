@@ -47,7 +47,7 @@ export class KafkaProducer {
     try {
       this.#connected ??= producer.connect();
       await settledWithin(this.#connected, SEND_TIMEOUT_MS, doing);
-      const compression = kafkajs.CompressionTypes[COMPRESSION[this.#compression]];
+      const compression = compressionType(this.#compression);
       const sent = producer.send({ topic, acks: -1, compression, messages: messages.map(kafkaMessage) });
       await settledWithin(sent, SEND_TIMEOUT_MS, doing);
     } catch (error) {
@@ -75,6 +75,10 @@ export class KafkaProducer {
       'disconnect',
     ).catch(() => undefined);
   }
+}
+
+export function compressionType(compression: ProducerCompression): kafkajs.CompressionTypes {
+  return kafkajs.CompressionTypes[COMPRESSION[compression]];
 }
 
 function newProducer(client: KafkaClient): Producer {

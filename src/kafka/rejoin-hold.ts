@@ -5,6 +5,7 @@
  * Heartbeats go on: the broker waits for the rejoin as long as the rebalance timeout, but for a heartbeat only as long as
  * the session. Without a membership there is nothing to hold: no commit would count.
  */
+import type { Log } from '../telemetry/log.ts';
 import { settledWithin } from './bounded.ts';
 
 export type RejoinHoldOptions = {
@@ -91,4 +92,18 @@ function passes(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) end();
     else signal.addEventListener('abort', end);
   });
+}
+
+/** Runs the hold and tells what it was good for. */
+export async function holdRejoin(
+  hold: RejoinHold,
+  flow: { readonly chunks: number },
+  log: Log,
+  heartbeat: () => Promise<boolean>,
+): Promise<void> {
+  const before = flow.chunks;
+  log.info('group is rebalancing', { inFlightChunks: before });
+  const report = await hold.run(heartbeat);
+  const after = flow.chunks;
+  if (before > 0) log.info('joining again', { ...report, finishedChunks: before - after, inFlightChunks: after });
 }

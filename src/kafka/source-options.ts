@@ -1,6 +1,7 @@
 /** What the source on Kafka is told, and what holds when it is not. */
 import type { OffsetResetPolicy } from '../config/sections/kafka.ts';
 import type { ServingError } from '../errors.ts';
+import type { CommitPartner } from '../offsets/commit-partner.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KafkaClient } from './client.ts';
 import type { DecodeOptions } from './decode.ts';
@@ -34,6 +35,8 @@ export type KafkaSourceOptions = {
   readonly observer?: SourceObserver;
   /** Told how long each commit took, and the error of one that was not acknowledged. */
   readonly onCommit?: (tookMs: number, error: ServingError | undefined) => void;
+  /** Commits offsets together with what was made of the messages before them; plain commits of the group unless given. */
+  readonly commitPartner?: CommitPartner | undefined;
   readonly log: Log;
 };
 

@@ -10,9 +10,18 @@ import { ServingError } from '../errors.ts';
 import { settledWithin } from './bounded.ts';
 import type { KafkaClient } from './client.ts';
 import { brokerErrorType, coordinatedError } from './kafka-errors.ts';
-import { kafkaMessage, type OutgoingMessage } from './producer.ts';
+import { compressionType, kafkaMessage, type OutgoingMessage, type ProducerCompression } from './producer.ts';
 
 export type TransactionalProducerOptions = { readonly client: KafkaClient; readonly transactionalId: string };
+
+/** What a group has read, committed with the transaction. */
+export type ReadOffset = {
+  readonly groupId: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly metadata: string;
+};
 
 export type TopicMessages = { readonly topic: string; readonly messages: readonly OutgoingMessage[] };
 
@@ -67,6 +76,33 @@ export class TransactionalProducer {
     try {
       const topicMessages = all.map(({ topic, messages }) => ({ topic, messages: messages.map(kafkaMessage) }));
       await this.#bounded(transaction.sendBatch({ topicMessages }), doing);
+    } catch (error) {
+      await this.#undo(transaction);
+      throw error;
+    }
+    await this.#bounded(transaction.commit(), doing);
+  }
+
+  /**
+   * Writes to one topic, batch after batch, and commits what a group has read, all or nothing. After a rejection the same
+   * holds as for `write`. The broker does not look whether the offset is of a member: whoever has the id may commit it.
+   */
+  async writeWithOffset(
+    topic: string,
+    batches: readonly (readonly OutgoingMessage[])[],
+    read: ReadOffset,
+    compression: ProducerCompression,
+  ): Promise<void> {
+    const doing = `write ${topic} and offsets of group ${read.groupId} in one transaction`;
+    const transaction = await this.#bounded(this.#producer.transaction(), doing);
+    try {
+      for (const batch of batches) {
+        const messages = batch.map(kafkaMessage);
+        await this.#bounded(transaction.send({ topic, messages, compression: compressionType(compression) }), doing);
+      }
+      const partitions = [{ partition: read.partition, offset: String(read.offset), metadata: read.metadata }];
+      const offsets = { consumerGroupId: read.groupId, topics: [{ topic: read.topic, partitions }] };
+      await this.#bounded(transaction.sendOffsets(offsets), doing);
     } catch (error) {
       await this.#undo(transaction);
       throw error;

@@ -62,6 +62,12 @@ export class OffsetLedger {
     return next !== undefined && next.start <= offset;
   }
 
+  /** Whether it was received and is not done. */
+  isOpen(offset: bigint): boolean {
+    const index = this.#find(offset);
+    return this.#offsets[index] === offset && this.#done[index] !== true;
+  }
+
   /** Takes an offset that was received; `known` means it is in flight or done, and must not be processed again. */
   track(offset: bigint): Tracked {
     if (this.isKnown(offset)) return 'known';

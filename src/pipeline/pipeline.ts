@@ -216,7 +216,7 @@ export class Pipeline {
     const rows = chunks.map(
       ({ traveller, vector }): Persistable<ChunkTraveller> => ({
         traveller,
-        row: sinkRow(traveller.record.chunk, vector, storeText, nowMs),
+        row: sinkRow(traveller.record, vector, storeText, nowMs),
       }),
     );
     return this.#guard(async (signal) => {

@@ -1,9 +1,16 @@
 /** From an embedded chunk to the row that a store gets. */
 import { createHash } from 'node:crypto';
-import type { ChunkRecord } from '../records/chunk.ts';
+import type { ChunkInFlight } from '../records/travel.ts';
 import type { SinkRow } from '../sinks/sink.ts';
 
-export function sinkRow(chunk: ChunkRecord, vector: Uint8Array, storeText: boolean, embeddedAtMs: number): SinkRow {
+type Embedded = Pick<ChunkInFlight, 'chunk' | 'retry'>;
+
+export function sinkRow(
+  { chunk, retry }: Embedded,
+  vector: Uint8Array,
+  storeText: boolean,
+  embeddedAtMs: number,
+): SinkRow {
   return {
     chunkId: chunk.chunkId,
     documentId: chunk.documentId,
@@ -16,5 +23,6 @@ export function sinkRow(chunk: ChunkRecord, vector: Uint8Array, storeText: boole
     source: chunk.source,
     version: chunk.version,
     embeddedAtMs,
+    ...(retry === undefined ? {} : { handedOver: true }),
   };
 }

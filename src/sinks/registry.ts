@@ -3,6 +3,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { KafkaTopicSinkOptions } from './kafka-topic/options.ts';
 import type { LanceDbSinkOptions } from './lancedb/options.ts';
 import type { MemorySinkOptions } from './memory/sink.ts';
 import type { PgVectorSinkOptions } from './pgvector/options.ts';
@@ -14,6 +15,7 @@ export type SingleSinkChoice =
   | { readonly name: 'lancedb'; readonly options: LanceDbSinkOptions }
   | { readonly name: 'redis'; readonly options: RedisSinkOptions }
   | { readonly name: 'pgvector'; readonly options: PgVectorSinkOptions }
+  | { readonly name: 'kafka-topic'; readonly options: KafkaTopicSinkOptions }
   | { readonly name: 'memory'; readonly options?: MemorySinkOptions };
 
 /** One store, or several that all get every row. */
@@ -39,6 +41,10 @@ export async function createSink(choice: SinkChoice, log: Log, clock: Clock): Pr
     case 'pgvector': {
       const { PgVectorSink } = await import('./pgvector/sink.ts');
       return new PgVectorSink(choice.options, sinkLog, clock);
+    }
+    case 'kafka-topic': {
+      const { KafkaTopicSink } = await import('./kafka-topic/sink.ts');
+      return new KafkaTopicSink(choice.options, sinkLog);
     }
     case 'memory': {
       const { MemorySink } = await import('./memory/sink.ts');

@@ -11,6 +11,7 @@
  */
 import type { ServingError } from '../errors.ts';
 import type { VectorContract, VectorDtype } from '../kserve/contract.ts';
+import type { CommitPartner } from '../offsets/commit-partner.ts';
 import type { Deletion, JsonObject, SourcePosition } from '../records/chunk.ts';
 
 export type SinkRow = {
@@ -29,6 +30,8 @@ export type SinkRow = {
   readonly version: number | undefined;
   /** Milliseconds since the Unix epoch. */
   readonly embeddedAtMs: number;
+  /** It comes from the retry queue: its message is settled, and no commit will follow. */
+  readonly handedOver?: true;
 };
 
 export type RowOutcome =
@@ -63,6 +66,8 @@ export type CollectionDescription = {
 
 export interface Sink {
   readonly name: string;
+  /** Of a sink that makes rows and offsets durable together: the source commits through it, and only then a row is stored. */
+  readonly commits?: CommitPartner | undefined;
   /** Creates the collection, or checks that the one there has this contract. Once, before anything else. */
   open(contract: VectorContract, signal?: AbortSignal): Promise<void>;
   /**

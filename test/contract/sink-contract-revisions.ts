@@ -4,45 +4,46 @@ import { isNewerRevision } from '../../src/sinks/revision.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import { deletionOf, type RowChanges, rowOf, vectorOf } from './sink-rows.ts';
 
+const revisions: { readonly name: string; readonly stored: RowChanges; readonly incoming: RowChanges }[] = [
+  { name: 'a larger offset wins', stored: { offset: 9n }, incoming: { offset: 10n } },
+  { name: 'a smaller offset loses', stored: { offset: 10n }, incoming: { offset: 9n } },
+  { name: 'offsets are not compared as text', stored: { offset: 99n }, incoming: { offset: 100n } },
+  { name: 'offsets just over 2^53 (P07)', stored: { offset: 2n ** 53n }, incoming: { offset: 2n ** 53n + 1n } },
+  {
+    name: 'offsets just over 2^53, older (P07)',
+    stored: { offset: 2n ** 53n + 1n },
+    incoming: { offset: 2n ** 53n },
+  },
+  { name: 'the largest offset', stored: { offset: 2n ** 63n - 2n }, incoming: { offset: 2n ** 63n - 1n } },
+  {
+    name: 'the later arrival of another partition wins',
+    stored: { offset: 50n },
+    incoming: { offset: 1n, partition: 1 },
+  },
+  {
+    name: 'a larger version wins over a larger offset',
+    stored: { version: 9, offset: 7n },
+    incoming: { version: 10, offset: 1n },
+  },
+  { name: 'a smaller version loses', stored: { version: 10, offset: 1n }, incoming: { version: 9, offset: 7n } },
+  {
+    name: 'a smaller version of another partition loses',
+    stored: { version: 2 },
+    incoming: { version: 1, partition: 4 },
+  },
+  { name: 'equal versions go by offset', stored: { version: 2, offset: 8n }, incoming: { version: 2, offset: 7n } },
+  { name: 'a version on one side only says nothing', stored: { version: 5, offset: 3n }, incoming: { offset: 4n } },
+  {
+    name: 'a version on the older one only says nothing',
+    stored: { offset: 4n },
+    incoming: { version: 5, offset: 3n },
+  },
+  { name: 'version 0 is a version', stored: { version: 1, offset: 1n }, incoming: { version: 0, offset: 2n } },
+  { name: 'the largest version', stored: { version: 2 ** 53 - 2 }, incoming: { version: 2 ** 53 - 1 } },
+];
+
 /** `open` gives a sink on a fresh collection with FP16 vectors. */
 export function itKeepsTheNewestRevision(open: () => Promise<Sink>): void {
-  const revisions: { readonly name: string; readonly stored: RowChanges; readonly incoming: RowChanges }[] = [
-    { name: 'a larger offset wins', stored: { offset: 9n }, incoming: { offset: 10n } },
-    { name: 'a smaller offset loses', stored: { offset: 10n }, incoming: { offset: 9n } },
-    { name: 'offsets are not compared as text', stored: { offset: 99n }, incoming: { offset: 100n } },
-    { name: 'offsets just over 2^53 (P07)', stored: { offset: 2n ** 53n }, incoming: { offset: 2n ** 53n + 1n } },
-    {
-      name: 'offsets just over 2^53, older (P07)',
-      stored: { offset: 2n ** 53n + 1n },
-      incoming: { offset: 2n ** 53n },
-    },
-    { name: 'the largest offset', stored: { offset: 2n ** 63n - 2n }, incoming: { offset: 2n ** 63n - 1n } },
-    {
-      name: 'the later arrival of another partition wins',
-      stored: { offset: 50n },
-      incoming: { offset: 1n, partition: 1 },
-    },
-    {
-      name: 'a larger version wins over a larger offset',
-      stored: { version: 9, offset: 7n },
-      incoming: { version: 10, offset: 1n },
-    },
-    { name: 'a smaller version loses', stored: { version: 10, offset: 1n }, incoming: { version: 9, offset: 7n } },
-    {
-      name: 'a smaller version of another partition loses',
-      stored: { version: 2 },
-      incoming: { version: 1, partition: 4 },
-    },
-    { name: 'equal versions go by offset', stored: { version: 2, offset: 8n }, incoming: { version: 2, offset: 7n } },
-    { name: 'a version on one side only says nothing', stored: { version: 5, offset: 3n }, incoming: { offset: 4n } },
-    {
-      name: 'a version on the older one only says nothing',
-      stored: { offset: 4n },
-      incoming: { version: 5, offset: 3n },
-    },
-    { name: 'version 0 is a version', stored: { version: 1, offset: 1n }, incoming: { version: 0, offset: 2n } },
-    { name: 'the largest version', stored: { version: 2 ** 53 - 2 }, incoming: { version: 2 ** 53 - 1 } },
-  ];
   for (const { name: rule, stored, incoming } of revisions) {
     it(`revisions: ${rule}`, async () => {
       const sink = await open();
@@ -122,6 +123,38 @@ export function itKeepsTheNewestRevision(open: () => Promise<Sink>): void {
     expect(await sink.count()).toBe(50);
     expect(new Set((await sink.fetch(Array.from({ length: 50 }, (_, n) => `c${n}`))).map((row) => row.text))).toEqual(
       new Set(['11']),
+    );
+  });
+}
+
+/** Of a log, where only the reader judges. All in one collection: to read it takes seconds. */
+export function itIsReadAsTheNewestRevision(open: () => Promise<Sink>): void {
+  it('is read as the newest revision of each chunk, without what was deleted', async () => {
+    const sink = await open();
+    const pairs = revisions.map(({ stored, incoming }, n) => {
+      const first = rowOf(`r${n}`, { ...stored, text: 'first' });
+      return { first, second: rowOf(`r${n}`, { ...incoming, text: 'second' }) };
+    });
+    await sink.write(pairs.map(({ first }) => first));
+    await sink.write(pairs.map(({ second }) => second));
+    const d = [0, 1, 2].map((n) => rowOf(`d#${n}`, { documentId: 'd', offset: BigInt(2 * n) }));
+    await sink.write([...d, rowOf('gone', { offset: 1n }), rowOf('back', { offset: 1n })]);
+    await sink.remove([
+      deletionOf('document', 'd', 3n),
+      deletionOf('chunk', 'gone', 5n),
+      deletionOf('chunk', 'back', 5n),
+    ]);
+    await sink.write([rowOf('gone', { offset: 4n }), rowOf('back', { offset: 6n })]);
+    const ids = ['d#0', 'd#1', 'd#2', 'gone', 'back', ...pairs.map(({ first }) => first.chunkId)];
+    const found = new Map((await sink.fetch(ids)).map((row) => [row.chunkId, row.text]));
+    expect(found).toEqual(
+      new Map([
+        ['d#2', undefined],
+        ['back', undefined],
+        ...pairs.map(
+          ({ first, second }) => [first.chunkId, isNewerRevision(second, first) ? 'second' : 'first'] as const,
+        ),
+      ]),
     );
   });
 }

@@ -9,6 +9,7 @@ import type { DecodeOptions } from '../../src/kafka/decode.ts';
 import { askGroup, type GroupState } from '../../src/kafka/group-state.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
 import type { Source } from '../../src/kafka/source.ts';
+import type { CommitPartner } from '../../src/offsets/commit-partner.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
 
@@ -29,12 +30,13 @@ export type KafkaParts = {
 /** Fetching goes on below this share of the in-flight limits. */
 const LOW_RATIO = 0.5;
 
-/** Connects to nothing yet. `onCommit` is told how long each commit took, and the error of one that was not acknowledged. */
+/** Connects to nothing yet. With a partner offsets are committed through it. `onCommit` is told how long each commit took, and the error of one that was not acknowledged. */
 export function openKafka(
   config: WorkerConfig,
   metrics: Metrics,
   log: Log,
   onCommit: (tookMs: number, error: ServingError | undefined) => void,
+  commitPartner?: CommitPartner,
 ): KafkaParts {
   const { kafka, pipeline, workerId } = config;
   const client = createKafkaClient({ ...kafka, clientId: workerId, log });
@@ -76,6 +78,7 @@ export function openKafka(
         metrics.offsetsGone.add({}, Number(gone));
       },
     },
+    commitPartner,
     log,
   });
   return {

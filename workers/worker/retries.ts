@@ -72,6 +72,8 @@ export function collectionOf(sink: SinkConfig): string {
       const { host, port, database } = parsePostgresUrl(sink.url.reveal());
       return JSON.stringify([sink.kind, host, port, database, sink.table]);
     }
+    case 'kafka-topic':
+      return JSON.stringify([sink.kind, ...sink.kafka.bootstrapServers, sink.topic]);
     case 'fan-out':
       return JSON.stringify([sink.kind, ...sink.members.map(collectionOf)]);
     case 'memory':

@@ -160,10 +160,11 @@ export async function runWorker(
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
     const traces = await openTraces(config, log);
     if (traces !== undefined) parts.traces = traces;
-    const kafka = openKafka(config, metrics, log, (tookMs, error) => {
+    const onCommit = (tookMs: number, error: ServingError | undefined) => {
       if (error === undefined) paceBoard.commit.add(tookMs);
       traces?.traces.committed(wallMs() - tookMs, error?.code);
-    });
+    };
+    const kafka = openKafka(config, metrics, log, onCommit, parts.sink.commits);
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     const retries = await openRetries(config, kafka.client, log, metrics, (counts) =>

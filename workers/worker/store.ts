@@ -64,6 +64,14 @@ function singleChoice(config: SingleSinkConfig): SingleSinkChoice {
         },
       };
     }
+    case 'kafka-topic': {
+      const { kafka, topic, format, compression, maxWaitingBytes, allowMixedFingerprints } = config;
+      const source = { groupId: kafka.consumerGroup, topic: kafka.topic };
+      return {
+        name: 'kafka-topic',
+        options: { connection: kafka, source, topic, format, compression, maxWaitingBytes, allowMixedFingerprints },
+      };
+    }
     case 'memory':
       return { name: 'memory', options: { tombstoneRetentionMs } };
   }

@@ -6,7 +6,7 @@ import { boolean, choice, integer, type Pattern, secret, text } from '../leaf-ty
 import type { Secret } from '../secret.ts';
 import { always, unset } from '../setting.ts';
 
-const topicName: Pattern = {
+export const topicName: Pattern = {
   test: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/,
   says: 'a topic name: 1–249 letters, digits, dots, hyphens or underscores',
 };
@@ -99,6 +99,9 @@ export type KafkaConnectionConfig = {
   /** Undefined: plain text. */
   readonly tls: TlsPaths | undefined;
 };
+
+/** What a store on the same brokers must know of what is read. */
+export type KafkaSinkSource = KafkaConnectionConfig & { readonly consumerGroup: string; readonly topic: string };
 
 export type KafkaConfig = KafkaConnectionConfig & {
   readonly consumerGroup: string;

@@ -5,14 +5,16 @@ import { path } from '../file-types.ts';
 import { boolean, choice, choices, integer, text } from '../leaf-types.ts';
 import type { Secret } from '../secret.ts';
 import { always, unset } from '../setting.ts';
+import { type KafkaSinkSource, kafkaSettings } from './kafka.ts';
+import { type KafkaTopicSinkConfig, kafkaTopicSettings } from './sink-kafka-topic.ts';
 import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-pgvector.ts';
 
-export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'memory'] as const;
+export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'kafka-topic', 'memory'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {
   kinds: choices('RAG_SERVING_SINK', sinkKinds, ['lancedb'], {
-    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; memory forgets everything and is for tests and benchmarks. Several, as redis,pgvector, each get every row; the first is the one that is read.',
+    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; kafka-topic writes rows to a topic, in one transaction with the offsets; memory forgets everything and is for tests and benchmarks. Several, as redis,pgvector, each get every row; the first is the one that is read.',
   }),
   storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
   tombstoneRetentionMs: integer(
@@ -50,6 +52,7 @@ export const sinkSettings = {
     defaultNote: 'as the model gives them',
   }),
   ...pgvectorSettings,
+  ...kafkaTopicSettings,
   allowMixedFingerprints: boolean('RAG_SERVING_SINK_ALLOW_MIXED_FINGERPRINTS', false, {
     doc: 'Let one collection hold vectors of different models of the same dims. They cannot be compared with each other.',
   }),
@@ -81,7 +84,12 @@ export type MemorySinkConfig = {
   readonly tombstoneRetentionMs: number;
 };
 
-export type SingleSinkConfig = LancedbSinkConfig | RedisSinkConfig | PgVectorSinkConfig | MemorySinkConfig;
+export type SingleSinkConfig =
+  | LancedbSinkConfig
+  | RedisSinkConfig
+  | PgVectorSinkConfig
+  | KafkaTopicSinkConfig
+  | MemorySinkConfig;
 
 export type FanOutConfig = {
   readonly kind: 'fan-out';
@@ -92,7 +100,8 @@ export type FanOutConfig = {
 
 export type SinkConfig = SingleSinkConfig | FanOutConfig;
 
-export function readSink(read: EnvReader): SinkConfig {
+/** Without `kafka` there is no topic to write to. */
+export function readSink(read: EnvReader, kafka?: KafkaSinkSource): SinkConfig {
   const all = sinkSettings;
   const value = read.section(all);
   const { storeText, tombstoneRetentionMs, allowMixedFingerprints } = value;
@@ -127,10 +136,30 @@ export function readSink(read: EnvReader): SinkConfig {
         };
       case 'pgvector':
         return pgvector;
+      case 'kafka-topic': {
+        const unread = { bootstrapServers: [], sasl: undefined, tls: undefined, consumerGroup: '', topic: '' };
+        return {
+          kind,
+          kafka: kafka ?? unread,
+          topic: value.kafkaSinkTopic,
+          format: value.kafkaSinkFormat,
+          compression: value.kafkaSinkCompression,
+          maxWaitingBytes: value.kafkaSinkMaxWaitingBytes,
+          ...common,
+          allowMixedFingerprints,
+        };
+      }
       case 'memory':
         return { kind, ...common };
     }
   };
+  const usesTopic = value.kinds.includes('kafka-topic');
+  read.rule(!usesTopic || kafka !== undefined, [all.kinds], 'names kafka-topic, which works only where Kafka is read');
+  read.rule(
+    !usesTopic || kafka?.topic !== value.kafkaSinkTopic,
+    [all.kafkaSinkTopic, kafkaSettings.topic],
+    `is the topic that is read (${kafkaSettings.topic.name}); name another one`,
+  );
   const members = value.kinds.map(memberOf);
   return members.length === 1 ? members[0]! : { kind: 'fan-out', members, ...common };
 }

@@ -7,6 +7,7 @@
  */
 import { asServingError, ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
+import type { CommitPartner } from '../../offsets/commit-partner.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { openForReading } from '../contract-check.ts';
@@ -26,6 +27,11 @@ export class FanOutSink implements Sink {
     this.#members = members;
     this.#log = log;
     this.name = members.map(({ name }) => name).join('+');
+  }
+
+  /** There is one such store at most: settings name each kind once. */
+  get commits(): CommitPartner | undefined {
+    return this.#members.find(({ commits }) => commits !== undefined)?.commits;
   }
 
   /** Every store checks dims and fingerprint for itself; one that refuses refuses for all. */
