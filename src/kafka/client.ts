@@ -9,6 +9,7 @@ import { loadTlsMaterial, readTextFile, type TlsPaths, tlsProblems } from '../co
 import { type KafkaConnectionConfig, kafkaSettings, type SaslConfig } from '../config/sections/kafka.ts';
 import { ServingError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
+import { guardAbortedRecords } from './aborted-guard.ts';
 import { registerCodecs } from './codecs.ts';
 import { ConnectionTroubles } from './connection-troubles.ts';
 import { logBridge } from './log-bridge.ts';
@@ -45,6 +46,7 @@ const PATIENT_RETRY = { initialRetryTime: 200, maxRetryTime: 2_000, retries: 32 
 export function createKafkaClient(options: KafkaClientOptions): KafkaClient {
   registerCodecs();
   if (!guardKafkaTimers()) options.log.warn('kafka timer guard not applied: unknown layout of kafkajs');
+  if (!guardAbortedRecords()) options.log.warn('guard against aborted records not applied: unknown layout of kafkajs');
   const { bootstrapServers, sasl, tls, clientId, log } = options;
   if (bootstrapServers.length === 0) {
     throw new ServingError('CONFIG_INVALID', `${kafkaSettings.bootstrapServers.name}: no broker given; set host:port`);

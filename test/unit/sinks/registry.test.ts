@@ -4,12 +4,19 @@ import { sinkKinds } from '../../../src/config/sections/sink.ts';
 import { createSink } from '../../../src/sinks/registry.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
 
+const topicOptions = {
+  connection: { bootstrapServers: ['127.0.0.1:1'], sasl: undefined, tls: undefined },
+  source: { groupId: 'group', topic: 'chunks' },
+  topic: 'embeddings',
+} as const;
+
 describe('registry', () => {
   it('makes each sink without connecting to anything', async () => {
     const sinks = await Promise.all([
       createSink({ name: 'lancedb', options: { uri: '/nowhere', table: 'chunks' } }, silentLog, systemClock),
       createSink({ name: 'redis', options: { url: 'redis://127.0.0.1:1' } }, silentLog, systemClock),
       createSink({ name: 'pgvector', options: { url: 'postgres://u@127.0.0.1:1/db' } }, silentLog, systemClock),
+      createSink({ name: 'kafka-topic', options: topicOptions }, silentLog, systemClock),
       createSink({ name: 'memory' }, silentLog, systemClock),
     ]);
     expect(sinks.map((sink) => sink.name)).toEqual([...sinkKinds]);
@@ -37,6 +44,8 @@ describe('registry', () => {
       { name: 'pgvector', options: { url: 'http://host' } },
       { name: 'pgvector', options: { url: 'postgres://u@host', table: 'a; drop' } },
       { name: 'pgvector', options: { url: 'postgres://u@host', tombstoneRetentionMs: 0 } },
+      { name: 'kafka-topic', options: { ...topicOptions, topic: 'a/b' } },
+      { name: 'kafka-topic', options: { ...topicOptions, topic: topicOptions.source.topic } },
       { name: 'memory', options: { tombstoneRetentionMs: -1 } },
     ] as const;
     for (const choice of bad)
