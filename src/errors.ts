@@ -78,6 +78,8 @@ const CATALOGUE = {
   WORKER_STALLED: 'fatal',
   ENGINE_MODEL_INVALID: 'fatal',
   SPOT_METADATA_UNAVAILABLE: 'outage',
+  OPS_UNAVAILABLE: 'outage',
+  OPS_ACCESS_DENIED: 'fatal',
   DEPENDENCY_MISSING: 'fatal',
   INTERNAL: 'fatal',
 } as const satisfies Record<string, FailureClass>;

@@ -58,6 +58,12 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./reembed.ts')).registerReembedCommand,
   },
   {
+    name: 'status',
+    summary:
+      'how the ingest stands: lag, rate, members, retries, dead letters, engine, workers; once or as a dashboard',
+    load: async () => (await import('./status.ts')).registerStatusCommand,
+  },
+  {
     name: 'models',
     summary: 'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     load: async () => (await import('./models.ts')).registerModelsCommand,

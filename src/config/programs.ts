@@ -184,6 +184,24 @@ export function readRetriesConfig(env: Env, machine: Machine = thisMachine()): R
   return finish(read, { ...identity, kafka, sink, retry });
 }
 
+export type StatusConfig = DlqConfig & {
+  readonly sink: SinkConfig;
+  readonly retry: RetryConfig;
+  readonly inference: InferenceConfig;
+  /** Of the workers' ops servers. */
+  readonly apiKey: ServerConfig['apiKey'];
+};
+
+/** `status` looks at all that the worker of the same settings works with. */
+export function readStatusConfig(env: Env, machine: Machine = thisMachine()): StatusConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { server, identity } = readServer(read, machine.hostName);
+  const kafka = readKafka(read);
+  const { deadLetterTopic } = readPipeline(read, { kafka, shm: readShm(read) });
+  const [sink, retry, inference] = [readSink(read), readRetry(read), readInference(read)];
+  return finish(read, { ...identity, kafka, deadLetterTopic, sink, retry, inference, apiKey: server.apiKey });
+}
+
 export type ModelCallConfig = Warnings & IdentityConfig & Pick<InferenceConfig, 'tritonGrpcUrl' | 'tls'>;
 
 /** `models check` and `models golden`: how to reach one model server; options of the command line come before. */

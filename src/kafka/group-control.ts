@@ -4,22 +4,42 @@
  * kafkajs moves offsets by joining the group itself. A member that comes at the same moment takes partitions from it, and
  * those are not moved though the call resolves: so what the broker holds afterwards is what counts.
  */
-import type { Admin } from 'kafkajs';
+import kafkajs, { type Admin } from 'kafkajs';
 import { ServingError } from '../errors.ts';
 import type { KafkaAdmin } from './admin.ts';
 
 export type GroupState = {
   /** As Kafka calls it: Empty, Dead (there is none), Stable, PreparingRebalance, CompletingRebalance. */
   readonly state: string;
-  readonly members: readonly { readonly clientId: string; readonly host: string }[];
+  readonly members: readonly GroupMember[];
+};
+
+export type GroupMember = {
+  readonly clientId: string;
+  readonly host: string;
+  /** Which partitions it has, by topic; empty between two generations, and for a client that says it in another way. */
+  readonly partitions: ReadonlyMap<string, readonly number[]>;
 };
 
 export function groupState(admin: KafkaAdmin, groupId: string): Promise<GroupState> {
   return admin.ask(`describe group ${groupId}`, async (kafka) => {
     const [group] = (await kafka.describeGroups([groupId])).groups;
-    const members = (group?.members ?? []).map(({ clientId, clientHost }) => ({ clientId, host: clientHost }));
+    const members = (group?.members ?? []).map(({ clientId, clientHost, memberAssignment }) => ({
+      clientId,
+      host: clientHost,
+      partitions: assigned(memberAssignment),
+    }));
     return { state: group?.state ?? 'Dead', members };
   });
+}
+
+function assigned(assignment: Buffer): ReadonlyMap<string, readonly number[]> {
+  if (assignment.length === 0) return new Map();
+  try {
+    return new Map(Object.entries(kafkajs.AssignerProtocol.MemberAssignment.decode(assignment)?.assignment ?? {}));
+  } catch {
+    return new Map();
+  }
 }
 
 /** Throws KAFKA_GROUP_MISUSED for a group that somebody is in: whoever reads would commit over what is set. */

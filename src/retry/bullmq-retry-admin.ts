@@ -10,6 +10,7 @@ import { readRecord, type StoredRecord } from './job-record.ts';
 import { type QueueIdentity, queueName } from './queue-name.ts';
 import { isHopeless, isLostJob, retryError } from './redis-errors.ts';
 import type { AdminOutcome, RetryAdmin, WaitingRetry, WaitingState } from './retry-admin.ts';
+import type { RetryCounts } from './retry-queue.ts';
 
 export type RetryAdminOptions = {
   readonly redis: Pick<RetryRedisOptions, 'url' | 'tlsCa'> & Partial<RetryRedisOptions>;
@@ -79,6 +80,13 @@ class BullmqRetryAdmin implements RetryAdmin {
         }
       }
     }
+  }
+
+  async counts(signal?: AbortSignal): Promise<RetryCounts> {
+    await this.#untilReady(signal);
+    const counted = () => this.#queue.getJobCounts('delayed', 'wait', 'active');
+    const { delayed = 0, wait = 0, active = 0 } = await this.#ask('count retries', counted, signal);
+    return { delayed, waiting: wait, active };
   }
 
   async runNow(id: string): Promise<AdminOutcome> {

@@ -1,5 +1,6 @@
 /** What an operator may do to a retry queue beside the workers that run it: look, hasten, drop. BullMQ on Redis implements it. */
 import type { RawMessage } from '../records/chunk.ts';
+import type { RetryCounts } from './retry-queue.ts';
 
 export type WaitingState = 'delayed' | 'waiting' | 'active';
 
@@ -30,6 +31,8 @@ export interface RetryAdmin {
    * Rejects with class `outage` or `fatal` within a bounded time.
    */
   list(signal?: AbortSignal): AsyncIterable<WaitingRetry>;
+  /** How many there are. Rejects as `list` does. */
+  counts(signal?: AbortSignal): Promise<RetryCounts>;
   /** Due at once, whoever runs it. */
   runNow(id: string): Promise<AdminOutcome>;
   /** Gone for good: its offset is committed, so nothing reads the chunk again. Not while a worker runs it. */

@@ -1,11 +1,13 @@
 /** The retry queue of the worker of these settings, and the retries in it that are meant. */
 import type { Env } from '../../src/config/env-reader.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
-import { readRetriesConfig } from '../../src/config/programs.ts';
+import { type RetriesConfig, readRetriesConfig } from '../../src/config/programs.ts';
+import type { DurableRetryConfig } from '../../src/config/sections/retry.ts';
 import { ServingError } from '../../src/errors.ts';
 import { messageIds } from '../../src/kafka/letter.ts';
 import { createBullmqRetryAdmin } from '../../src/retry/bullmq-retry-admin.ts';
 import type { RetryAdmin, WaitingRetry } from '../../src/retry/retry-admin.ts';
+import type { Log } from '../../src/telemetry/log.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { isMeant, type LetterFilter } from '../letters/filter.ts';
 import { interruptible } from '../tool/interruptible.ts';
@@ -28,24 +30,31 @@ export async function withRetries(
 ): Promise<ExitCode> {
   const config = readRetriesConfig(env);
   printWarnings(config);
-  const { kafka, sink, retry } = config;
-  const { durable } = retry;
+  const { durable } = config.retry;
   if (durable === undefined) throw new ServingError('CONFIG_INVALID', 'RAG_SERVING_RETRY_REDIS_URL is unset');
   const log = toolLog(config, SERVICE);
-  const { ca } = loadTlsMaterial({ caPath: durable.caPath, certPath: undefined, keyPath: undefined });
-  const { consumerGroup, topic } = kafka;
   return interruptible(async (signal) => {
-    const admin = createBullmqRetryAdmin({
-      redis: { url: durable.url.reveal(), tlsCa: ca },
-      keyPrefix: durable.keyPrefix,
-      identity: { consumerGroup, topic, collection: collectionOf(sink) },
-      log,
-    });
+    const admin = openRetryAdmin(config, durable, log);
     try {
       return await work(admin, signal);
     } finally {
       await admin.close();
     }
+  });
+}
+
+/** Connects in the background. The queue is that of a worker of the same group, topic and store. */
+export function openRetryAdmin(
+  { kafka: { consumerGroup, topic }, sink }: Pick<RetriesConfig, 'kafka' | 'sink'>,
+  { url, caPath, keyPrefix }: DurableRetryConfig,
+  log: Log,
+): RetryAdmin {
+  const { ca } = loadTlsMaterial({ caPath, certPath: undefined, keyPath: undefined });
+  return createBullmqRetryAdmin({
+    redis: { url: url.reveal(), tlsCa: ca },
+    keyPrefix,
+    identity: { consumerGroup, topic, collection: collectionOf(sink) },
+    log,
   });
 }
 

@@ -21,6 +21,7 @@ const TABLE: Readonly<Partial<Record<ErrorCode, readonly [string, string, string
   RETRY_QUEUE_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
   RETRY_QUEUE_FULL: ['retry', 'retry', 'retry', 'retry', 'retry'],
   SPOT_METADATA_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
+  OPS_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
   REGISTRY_UNAVAILABLE: ['retry', 'retry', 'retry', 'retry', 'retry'],
   DRAIN_TIMEOUT: ['retry', 'retry', 'retry', 'retry', 'retry'],
   INFERENCE_UNAVAILABLE: ['retry', 'doubt', 'retry', 'doubt', 'doubt'],
