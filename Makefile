@@ -57,6 +57,11 @@ bench-tokenizer: dist/.built
 live-page-image: dist/.built
 	@node_modules/.bin/vitest run --project benchmark test/benchmark/live-page.test.ts
 
+## status-image: docs/images/status-watch.png anew, from a real pseudo-terminal; prints the transcript of docs/tools/status.md
+.PHONY: status-image
+status-image: dist/.built
+	@node_modules/.bin/vitest run --project benchmark test/benchmark/status-watch.test.ts
+
 ## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton, CHAOS_SINK=pgvector); writes .chaos/report.json
 .PHONY: chaos
 chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)

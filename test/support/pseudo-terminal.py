@@ -1,9 +1,9 @@
 """Runs a command in a pseudo-terminal of its own: pseudo-terminal.py ROWS COLUMNS COMMAND…
 
 What it writes goes to standard output as it is. Lines on standard input: `resize ROWS COLUMNS`, and `type TEXT` with
-escapes, so `type \\x03` is Ctrl-C. Ends with the command's exit code; a signal as 128 + its number.
+escapes, so `type \\x03` is Ctrl-C; `signal SIGTERM`. Ends with the command's exit code; a signal as 128 + its number.
 """
-import fcntl, os, pty, select, struct, sys, termios
+import fcntl, os, pty, select, signal, struct, sys, termios
 
 rows, columns, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 child, master = pty.fork()
@@ -26,6 +26,8 @@ while True:
             if word == "resize":
                 size = [int(one) for one in rest.split()]
                 fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+            if word == "signal":
+                os.kill(child, signal.Signals[rest])
             if word == "type":
                 os.write(master, rest.encode().decode("unicode_escape").encode("latin1"))
     if master in ready:

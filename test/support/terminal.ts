@@ -57,6 +57,11 @@ export class TerminalProgram {
     this.#child.stdin?.write(`type ${text}\n`);
   }
 
+  /** To the program itself. */
+  signal(name: NodeJS.Signals): void {
+    this.#child.stdin?.write(`signal ${name}\n`);
+  }
+
   /** Hangs up, as a terminal does that is closed. */
   kill(): void {
     this.#child.kill('SIGKILL');

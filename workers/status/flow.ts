@@ -37,7 +37,7 @@ export class FlowWindow {
     if (last !== undefined && wentBack(last, look)) this.#looks = [];
     this.#looks.push(look);
     // The oldest one that is kept is older than the window, or it would be shorter than asked for.
-    while ((this.#looks[1]?.atMs ?? atMs) <= atMs - this.#windowMs) this.#looks.shift();
+    while (this.#looks.length > 2 && (this.#looks[1]?.atMs ?? atMs) <= atMs - this.#windowMs) this.#looks.shift();
   }
 
   /** Undefined before the second look. */

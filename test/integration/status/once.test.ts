@@ -1,6 +1,7 @@
 /** `rag-serving status` asked once: with a worker, with none, and with each part away. */
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/stack/free-port.ts';
 import { encodeTail } from '../../../src/offsets/commit-metadata.ts';
 import { useKafka, useRedis } from '../../support/stack.ts';
 import { chunkMessage, endPrograms, eventually, startEngine, startWorker } from '../worker/harness.ts';
@@ -93,8 +94,8 @@ describe('rag-serving status', () => {
     const locked = await world.json(['--worker', urlOf(worker), ...quick], settings);
     expect(locked.end.code).toBe(1);
     expect(locked.status.workers).toMatchObject([{ state: 'away', code: 'OPS_ACCESS_DENIED' }]);
-    const groups = await world.topic.client.kafka.admin().listGroups();
-    expect(groups.groups.filter(({ groupId }) => groupId.includes('.reader.'))).toEqual([]);
+    const { groups } = await world.topic.admin.ask('list groups', (admin) => admin.listGroups());
+    expect(groups.filter(({ groupId }) => groupId.includes('.reader.'))).toEqual([]);
   });
 
   it('a group that was never seen: everything is still to do, and nobody does it', async () => {
@@ -145,7 +146,7 @@ describe('rag-serving status', () => {
   });
 
   it('a topic that is missing, an engine, a Redis and a worker that are away: each with its code, and the rest goes on', async () => {
-    const { end, status } = await world.json(['--worker', `http://${AWAY}`, '--interval', '0'], {
+    const { end, status } = await world.json(['--worker', `http://127.0.0.1:${await freePort()}`, '--interval', '0'], {
       ...world.settings(AWAY, `redis://user:pw-SENTINEL@${AWAY}`),
     });
     expect(end.code).toBe(1);

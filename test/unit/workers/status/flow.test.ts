@@ -117,6 +117,12 @@ describe('FlowWindow', () => {
     expect(flowOf([0, at(90n, 100n)], [1_000, at(10n, 100n)])).toBeUndefined();
   });
 
+  it('without a window there is still what was between the last two looks', () => {
+    const window = new FlowWindow(0);
+    for (const n of [0, 1, 2]) window.add([at(BigInt(n * n), 9n)], n * 1_000);
+    expect(window.flow).toEqual({ committedPerSecond: 3, arrivedPerSecond: 0, overMs: 1_000 });
+  });
+
   it('two looks at the same moment are no speed', () => {
     expect(flowOf([5, at(1n, 2n)], [5, at(2n, 2n)])).toBeUndefined();
   });
