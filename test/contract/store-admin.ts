@@ -8,6 +8,7 @@ import {
   type CollectionChoice,
   collectionNameOf,
   createStoreAdmin,
+  oneCollection,
   type StoreAdmin,
   withCollection,
 } from '../../src/sinks/store-admin.ts';
@@ -75,7 +76,7 @@ export function describeStoreAdmin(name: string, choiceOf: (collection: string) 
       const admin = await adminOf(base);
       const nameNow = async () => {
         const choice = await currentChoice(choiceOf(base), silentLog);
-        return choice.name === 'fan-out' || choice.name === 'memory' ? choice.name : collectionNameOf(choice);
+        return collectionNameOf(oneCollection(choice));
       };
       expect(await nameNow()).toBe(collectionNameOf(choiceOf(base)));
       const [baseName, shadowName] = [base, shadow].map((one) => collectionNameOf(choiceOf(one)));

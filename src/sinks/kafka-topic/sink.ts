@@ -21,23 +21,29 @@ import type { PartitionId } from '../../offsets/epochs.ts';
 import type { Deletion, SourcePosition } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
-import { contractMismatch } from '../contract-check.ts';
+import { contractMismatch, openForReading } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { translateKafkaError } from './errors.ts';
 import { type KafkaTopicSinkOptions, type ResolvedKafkaTopicOptions, resolveKafkaTopicOptions } from './options.ts';
 import { deletionRecords, rowRecord } from './record.ts';
 import { lastContract, readView, type TopicViewOptions } from './topic-view.ts';
 import { WaitingRows } from './waiting-rows.ts';
 
-type Collection = { readonly contract: VectorContract; readonly config: TopicConfig; readonly partitions: number };
+type Collection = {
+  readonly contract: VectorContract;
+  readonly config: TopicConfig;
+  readonly partitions: number;
+  readonly writable: boolean;
+};
 type Sending = {
   readonly source: SourcePosition;
   readonly name: string;
   readonly messages: readonly OutgoingMessage[];
 };
 
+const SETTING = 'RAG_SERVING_KAFKA_SINK_TOPIC';
 const CALL_TIMEOUT_MS = 60_000;
 /** What kafkajs sends in one request stays far below what a broker takes, also where a topic takes larger records. */
 const MAX_REQUEST_BYTES = 1_048_576;
@@ -78,22 +84,38 @@ export class KafkaTopicSink implements Sink {
   }
 
   async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
-    throwIfAborted(signal, 'opening the Kafka topic');
-    if (this.#closed || this.#collection) {
-      throw new ServingError('ARGUMENT_INVALID', `the kafka-topic sink is ${this.#closed ? 'closed' : 'open already'}`);
-    }
+    this.#checkNew(signal);
     const { topic, allowMixedFingerprints } = this.#options;
-    const collection = await this.#bounded('opening', (until) => this.#look(contract, until), signal);
-    const { held, ...opened } = collection;
-    const name = { collection: `Kafka topic ${topic}`, setting: 'RAG_SERVING_KAFKA_SINK_TOPIC' };
+    const { held, ...opened } = await this.#bounded('opening', (until) => this.#look(until), signal);
+    const name = { collection: `Kafka topic ${topic}`, setting: SETTING };
     const mismatch = held && contractMismatch(held, contract, name, allowMixedFingerprints);
     if (mismatch !== undefined) throw mismatch;
-    this.#collection = opened;
-    this.#tell(opened);
+    await this.#bounded('opening', () => this.#beginOnce(), signal);
+    this.#collection = { ...opened, contract, writable: true };
+    this.#tell(this.#collection);
+  }
+
+  /** A topic that holds nothing is as good as none: only its records tell whose it is. */
+  async inspect(signal?: AbortSignal): Promise<CollectionDescription | undefined> {
+    this.#checkNew(signal);
+    const { topic } = this.#options;
+    const look = async (until: AbortSignal) => ((await this.#admin.topicExists(topic)) ? this.#look(until) : undefined);
+    const found = await this.#bounded('reading', look, signal);
+    if (found?.held === undefined) return undefined;
+    const { held, ...opened } = found;
+    this.#collection = { ...opened, contract: { ...held, modelName: 'unknown', maxBatch: 1 }, writable: false };
+    try {
+      const rows = await this.count(signal);
+      const index = 'the whole topic is read for each search';
+      return { collection: `Kafka topic ${topic}`, setting: SETTING, ...held, rows, index };
+    } catch (error) {
+      this.#collection = undefined;
+      throw error;
+    }
   }
 
   async write(rows: readonly SinkRow[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { contract, config } = this.#require();
+    const { contract, config } = this.#requireWritable();
     throwIfAborted(signal, 'Kafka topic write');
     const screened = screenRows(rows, contract);
     const direct: Sending[] = [];
@@ -110,7 +132,7 @@ export class KafkaTopicSink implements Sink {
   }
 
   async remove(deletions: readonly Deletion[], signal?: AbortSignal): Promise<readonly RowOutcome[]> {
-    const { contract, partitions } = this.#require();
+    const { contract, partitions } = this.#requireWritable();
     throwIfAborted(signal, 'Kafka topic deletion');
     const direct: Sending[] = [];
     const outcomes = deletions.map((deletion) => {
@@ -176,24 +198,26 @@ export class KafkaTopicSink implements Sink {
     await this.#bounded(what, send, signal);
   }
 
-  /** Whoever may not begin transactions, or not read the topic, learns it here and not at the first commit. */
-  async #look(contract: VectorContract, signal: AbortSignal) {
-    const { topic, source } = this.#options;
+  async #look(signal: AbortSignal) {
+    const { topic } = this.#options;
     const partitions = (await this.#admin.topicBounds(topic)).size;
     const [config, held] = await Promise.all([
       readTopicConfig(this.#admin, topic),
       lastContract(this.#viewOptions(), signal),
     ]);
-    const probe = new TransactionalProducer({
-      client: this.#client,
-      transactionalId: `rag-serving.${source.groupId}.${source.topic}.check`,
-    });
+    return { config, partitions, held };
+  }
+
+  /** Whoever may not begin transactions learns it here and not at the first commit. */
+  async #beginOnce(): Promise<void> {
+    const { groupId, topic } = this.#options.source;
+    const transactionalId = `rag-serving.${groupId}.${topic}.check`;
+    const probe = new TransactionalProducer({ client: this.#client, transactionalId });
     try {
       await probe.open();
     } finally {
       await probe.close();
     }
-    return { contract, config, partitions, held };
   }
 
   async #view(what: string, signal: AbortSignal | undefined) {
@@ -244,6 +268,19 @@ export class KafkaTopicSink implements Sink {
       const advice = 'set cleanup.policy=compact to keep the last row of every chunk for as long as the topic lives';
       this.#log.warn('kafka topic forgets rows by age or size', { topic, retentionMs: config.retentionMs, advice });
     }
+  }
+
+  #checkNew(signal: AbortSignal | undefined): void {
+    if (this.#closed || this.#collection) {
+      throw new ServingError('ARGUMENT_INVALID', `the kafka-topic sink is ${this.#closed ? 'closed' : 'open already'}`);
+    }
+    throwIfAborted(signal, 'opening the Kafka topic');
+  }
+
+  #requireWritable(): Collection {
+    const collection = this.#require();
+    if (!collection.writable) throw openForReading('Kafka topic');
+    return collection;
   }
 
   #require(): Collection {

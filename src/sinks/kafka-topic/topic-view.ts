@@ -4,6 +4,7 @@
  * A topic keeps what is written to it, superseded rows too. Whoever reads it decides which row of a chunk counts, by the rules
  * that the other stores keep while they write; here the sink in memory decides.
  */
+import { ServingError } from '../../errors.ts';
 import type { KafkaAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import { type OffsetRange, readRanges } from '../../kafka/range-reader.ts';
@@ -104,7 +105,7 @@ export async function readView(
   return view;
 }
 
-/** Whose vectors the last records are; undefined for a topic that holds none of this sink's. */
+/** Whose vectors the last record is of; undefined for a topic that holds nothing. One of somebody else is refused. */
 export async function lastContract(
   options: TopicViewOptions,
   signal: AbortSignal,
@@ -114,21 +115,25 @@ export async function lastContract(
     const ranges = new Map<number, OffsetRange>(
       bounds.map(([partition, { low, end }]) => [partition, { from: end - low > look ? end - look : low, to: end }]),
     );
-    let last: { readonly at: number; readonly contract: RecordContract } | undefined;
+    let last: { readonly at: number; readonly contract: RecordContract | undefined } | undefined;
     await readRanges(
       options,
       ranges,
       async (messages) => {
         for (const { headers, timestampMs } of messages) {
-          const contract = contractOf(headers);
-          if (contract !== undefined && (last === undefined || timestampMs >= last.at))
-            last = { at: timestampMs, contract };
+          if (last === undefined || timestampMs >= last.at) last = { at: timestampMs, contract: contractOf(headers) };
         }
         return 'more';
       },
       signal,
     );
-    if (last !== undefined) return last.contract;
+    if (last !== undefined) return last.contract ?? refuse(options.topic);
     if (bounds.every(([, { low, end }]) => end - look <= low)) return undefined;
   }
+}
+
+function refuse(topic: string): never {
+  const remedy = 'name a topic of its own (RAG_SERVING_KAFKA_SINK_TOPIC)';
+  const says = `Kafka topic ${topic} holds records that are not of this sink: ${remedy}`;
+  throw new ServingError('SINK_SCHEMA_MISMATCH', says);
 }
