@@ -51,7 +51,9 @@ const rules: readonly Rule[] = [
 
 /** One technology, one home: where each package may be imported. The scripts, which are no part of the package, are free. */
 const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
-  [/^kafkajs(-snappy)?$|^lz4-napi$|^fzstd$/, /^src\/kafka\//],
+  [/^kafkajs(-snappy)?$|^lz4-napi$/, /^src\/kafka\//],
+  [/^fzstd$/, /^(src\/kafka|workers\/files)\//],
+  [/^csv-parse$|^hyparquet/, /^workers\/files\//],
   [/^@grpc\/grpc-js$/, /^src\/(inference|engine)\//],
   [/^shm-typed-array$/, /^src\/shm\//],
   [/^ioredis$/, /^src\/sinks\/redis\//],

@@ -33,6 +33,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./produce.ts')).registerProduceCommand,
   },
   {
+    name: 'ingest',
+    summary: 'put files (NDJSON, CSV, Parquet, text) into the store without Kafka',
+    load: async () => (await import('./ingest.ts')).registerIngestCommand,
+  },
+  {
     name: 'dlq',
     summary: 'dead letters: list, show, count, replay and purge them',
     load: async () => (await import('./dlq.ts')).registerDlqCommand,

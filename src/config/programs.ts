@@ -101,6 +101,34 @@ function workerConfig(env: Env, options: { readonly brokersElsewhere?: boolean }
   return finish(read, config);
 }
 
+export type IngestConfig = Warnings &
+  IdentityConfig & {
+    readonly inference: InferenceConfig;
+    readonly readiness: ReadinessConfig;
+    readonly shm: ShmConfig;
+    readonly sink: SinkConfig;
+    readonly pipeline: PipelineConfig;
+    /** Of the engine that `ingest` may start by itself. */
+    readonly cacheDir: string;
+  };
+
+/** `ingest` is the worker's pipeline without Kafka: its settings are the worker's, but for those of the broker. */
+export function readIngestConfig(env: Env, machine: Machine = thisMachine()): IngestConfig {
+  const read = openReader(env, machine, 'batch_ingestion');
+  const { identity } = readServer(read, machine.hostName);
+  const shm = readShm(read);
+  const kafka = readKafka(read, { brokersElsewhere: true });
+  return finish(read, {
+    ...identity,
+    inference: readInference(read),
+    readiness: readReadiness(read, { besideTriton: false }),
+    shm,
+    sink: readSink(read),
+    pipeline: readPipeline(read, { kafka, shm }),
+    cacheDir: readCacheDir(read, machine.homeDir),
+  });
+}
+
 export type OpsConfig = Warnings &
   IdentityConfig & {
     readonly pool: PoolType;

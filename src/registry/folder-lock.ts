@@ -18,12 +18,17 @@ const LOOK_EVERY_MS = 500;
 
 const lockSchema = z.object({ token: z.string(), holder: identitySchema });
 
-export type LockOptions = { readonly waitMs: number; readonly onWait: () => void };
+export type LockOptions = {
+  readonly waitMs: number;
+  readonly onWait: () => void;
+  /** What holds it: `another pull` unless given. */
+  readonly holder?: string;
+};
 
 /** Throws REGISTRY_CONFLICT when it is not free in time. `work` gets a signal that aborts when the lock is lost. */
 export async function withFolderLock<T>(
   path: string,
-  { waitMs, onWait }: LockOptions,
+  { waitMs, onWait, holder = 'another pull' }: LockOptions,
   work: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
@@ -35,7 +40,9 @@ export async function withFolderLock<T>(
     if (performance.now() > until) {
       throw new ServingError(
         'REGISTRY_CONFLICT',
-        `another pull holds ${path} for too long; end it, or remove that file`,
+        waitMs === 0
+          ? `${holder} holds ${path}; wait until it has ended`
+          : `${holder} holds ${path} for too long; end it, or remove that file`,
       );
     }
     if (look === 0) onWait();

@@ -7,15 +7,16 @@ import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient } from '../../src/kafka/client.ts';
 import { KafkaProducer } from '../../src/kafka/producer.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
+import { findInputs } from '../files/inputs.ts';
 import type { ProduceFlags } from '../produce.ts';
 import { listenForStop } from '../signals.ts';
+import { openProgress } from '../tool/progress.ts';
 import { printWarnings, toolLog } from '../tool/tool-log.ts';
-import { findInputs } from './inputs.ts';
-import { openProgress } from './progress.ts';
 import { type ProduceResult, produce } from './run.ts';
 import type { Write } from './sender.ts';
 
 const SERVICE = 'rag-serving-produce';
+const WORDING = { command: 'produce', arrived: 'acknowledged' } as const;
 
 type Outlet = { readonly write: Write; close(): Promise<void> };
 
@@ -30,7 +31,7 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
   try {
     outlet = dryRun ? dryOutlet : await openKafka(config, flags);
     const totalBytes = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
-    const progress = openProgress(process.stderr, totalBytes);
+    const progress = openProgress(process.stderr, totalBytes, WORDING);
     const hurried = new Promise<undefined>((resolveHurry) => signals.onHurry(() => resolveHurry(undefined)));
     const job = {
       inputs,

@@ -1,8 +1,8 @@
 /** `produce` from paths to a summary. Kafka comes in as a `Write`, so that a dry run is the same run without one. */
 import { asServingError, type ServingError } from '../../src/errors.ts';
-import type { Input } from './inputs.ts';
-import type { Outgoing } from './message.ts';
-import type { Progress } from './progress.ts';
+import type { Input } from '../files/inputs.ts';
+import type { Outgoing } from '../files/message.ts';
+import type { Progress } from '../tool/progress.ts';
 import { readInput } from './read.ts';
 import { Sender, type Write } from './sender.ts';
 

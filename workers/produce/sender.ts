@@ -3,7 +3,7 @@
  * input is. A message that the broker finds too large is singled out; the rest of its batch goes on.
  */
 import { asServingError, isServingError, type ServingError } from '../../src/errors.ts';
-import type { Outgoing } from './message.ts';
+import type { Outgoing } from '../files/message.ts';
 
 export type Write = (messages: readonly Outgoing[]) => Promise<void>;
 

@@ -26,9 +26,11 @@ const QUARANTINE_FACTOR = 2;
 
 const WAIT_MS = 500;
 
+export type EmbedConfig = Pick<WorkerConfig, 'inference' | 'pipeline' | 'shm' | 'workerId'>;
+
 /** The model server and the way to it. A server that goes away between the two is waited for again. */
 export async function openEngine(
-  config: WorkerConfig,
+  config: EmbedConfig,
   watch: EngineWatchers,
   log: Log,
   signal: AbortSignal,
@@ -50,7 +52,7 @@ export async function openEngine(
 }
 
 async function openTransport(
-  config: WorkerConfig,
+  config: EmbedConfig,
   { client, contract }: EngineConnection,
   log: Log,
   signal: AbortSignal,

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ServingError } from '../../../../src/errors.ts';
-import { findInputs } from '../../../../workers/produce/inputs.ts';
-import type { Outgoing } from '../../../../workers/produce/message.ts';
-import { lineProgress } from '../../../../workers/produce/progress.ts';
+import { findInputs } from '../../../../workers/files/inputs.ts';
+import type { Outgoing } from '../../../../workers/files/message.ts';
 import { type ProduceJob, produce } from '../../../../workers/produce/run.ts';
 import { Sender } from '../../../../workers/produce/sender.ts';
+import { lineProgress } from '../../../../workers/tool/progress.ts';
 
 const outgoing = (name: string, bytes = 10): Outgoing => ({
   key: name,
@@ -116,7 +116,10 @@ describe('produce', () => {
       targetTokens: 50,
       limit: Number.POSITIVE_INFINITY,
       write: async () => {},
-      progress: lineProgress({ write: (text) => said.push(text.trimEnd()) }, 100, () => 0),
+      progress: lineProgress({ write: (text) => said.push(text.trimEnd()) }, 100, () => 0, {
+        command: 'produce',
+        arrived: 'acknowledged',
+      }),
       now: () => performance.now(),
       said,
       ...more,

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { globPattern, globRoot } from '../../../../workers/produce/glob.ts';
-import { findInputs } from '../../../../workers/produce/inputs.ts';
-import { linesOf } from '../../../../workers/produce/lines.ts';
+import { globPattern, globRoot } from '../../../../workers/files/glob.ts';
+import { findInputs } from '../../../../workers/files/inputs.ts';
+import { linesOf } from '../../../../workers/files/lines.ts';
 
 describe('findInputs', () => {
   let base = '';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { estimateTokens, splitText } from '../../../../workers/produce/split-text.ts';
+import { estimateTokens, splitText } from '../../../../workers/files/split-text.ts';
 
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 const withoutSpace = (text: string) => text.replace(/\s+/g, '');

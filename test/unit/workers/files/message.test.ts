@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { documentMessages, lineMessage, type Prepared } from '../../../../workers/produce/message.ts';
+import { documentMessages, lineMessage, type Prepared } from '../../../../workers/files/message.ts';
 
 function sent(prepared: Prepared | undefined): { key: string; json: Record<string, unknown>; chunks: number } {
   if (prepared?.ok !== true) throw new Error(`not sent: ${JSON.stringify(prepared)}`);

@@ -1,5 +1,5 @@
 /**
- * What `produce` sends: a document cut into chunk messages, a line of NDJSON as it stands. Pure.
+ * Files as chunk messages: a document cut into them, a line of NDJSON as it stands. Pure.
  *
  * Each message goes through the decoder of the worker first, so that what the worker would send to the dead letters is
  * told here, with its line, and not sent.
@@ -50,8 +50,7 @@ export function lineMessage(file: string, lineNumber: number, line: Uint8Array):
   let value = line;
   try {
     const json: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
-    if (needsIds(json))
-      value = encode({ ...json, chunk_id: `${file}#${lineNumber}`, document_id: json.document_id ?? file });
+    if (needsIds(json)) value = encode(withIds(json, file, lineNumber));
   } catch (error) {
     // JSON.parse quotes the line, so its message stays here.
     const problem = error instanceof SyntaxError ? 'is no JSON' : 'is no UTF-8';
@@ -60,11 +59,18 @@ export function lineMessage(file: string, lineNumber: number, line: Uint8Array):
   return check(undefined, value, origin);
 }
 
-function needsIds(json: unknown): json is { text: unknown; document_id?: unknown } {
+export type WithoutIds = { readonly text: unknown; readonly document_id?: unknown };
+
+/** A chunk that is just a text gets its ids from where it stands. */
+export function withIds(json: WithoutIds, file: string, place: number): object {
+  return { ...json, chunk_id: `${file}#${place}`, document_id: json.document_id ?? file };
+}
+
+export function needsIds(json: unknown): json is WithoutIds {
   return typeof json === 'object' && json !== null && 'text' in json && !('chunk_id' in json) && !('chunks' in json);
 }
 
-function encode(message: object): Uint8Array {
+export function encode(message: object): Uint8Array {
   return Buffer.from(JSON.stringify(message), 'utf8');
 }
 
