@@ -24,7 +24,6 @@ export async function* csvRecords(bytes: AsyncIterable<Uint8Array>, delimiter: s
     delimiter,
     // Bytes, so that what is not UTF-8 is noticed.
     encoding: null,
-    bom: true,
     info: true,
     relax_column_count: true,
     skip_empty_lines: true,
@@ -33,7 +32,7 @@ export async function* csvRecords(bytes: AsyncIterable<Uint8Array>, delimiter: s
     // Into the same queue, so that it keeps its place among the records.
     on_skip: (error) => void parser.push({ skipped: error, line: parser.info.lines } satisfies Parsed),
   });
-  const source = Readable.from(bytes);
+  const source = Readable.from(withoutMark(bytes));
   source.once('error', (error) => parser.destroy(error));
   source.pipe(parser);
   let columns: number | undefined;
@@ -49,8 +48,10 @@ export async function* csvRecords(bytes: AsyncIterable<Uint8Array>, delimiter: s
       }
       const { record, info } = parsed;
       const line = info.lines - record.reduce((sum, cell) => sum + lineFeeds(cell), 0);
-      if (!record.every((cell) => isUtf8(cell))) yield { kind: 'bad', line, problem: 'not valid UTF-8' };
-      else if (columns === undefined) {
+      if (!record.every((cell) => isUtf8(cell))) {
+        if (columns === undefined) throw new Error('its first line, which names the columns, is not valid UTF-8');
+        yield { kind: 'bad', line, problem: 'not valid UTF-8' };
+      } else if (columns === undefined) {
         columns = record.length;
         yield { kind: 'head', line, columns: record.map((cell) => cell.toString('utf8').trim()) };
       } else if (record.length !== columns) {
@@ -60,6 +61,22 @@ export async function* csvRecords(bytes: AsyncIterable<Uint8Array>, delimiter: s
   } finally {
     source.destroy();
   }
+}
+
+/** The parser, told to look for the mark itself, would from then on decode what is no UTF-8 without a word. */
+async function* withoutMark(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head: Uint8Array | undefined = new Uint8Array(0);
+  for await (const block of bytes) {
+    if (head === undefined) {
+      yield block;
+      continue;
+    }
+    head = Buffer.concat([head, block]);
+    if (head.byteLength < 3) continue;
+    yield head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? head.subarray(3) : head;
+    head = undefined;
+  }
+  if (head !== undefined && head.byteLength > 0) yield head;
 }
 
 function refuseEndless(error: CsvError | undefined, line: number): void {

@@ -44,13 +44,12 @@ it('100,000 lines with bad ones, killed twice: every good line is stored once, e
   for (const share of [0.25, 0.6]) {
     const run = ingest();
     await eventually(`a checkpoint beyond ${share}`, () => doneIn(state) > LINES * share, 120_000);
-    run.kill('SIGKILL');
-    await run.exit();
+    await run.kill();
   }
   const before = doneIn(state);
   const last = ingest();
   const summary = await last.line(({ end }) => end !== undefined, 120_000);
-  expect((await last.exit()).code).toBe(1);
+  expect((await last.exited).code).toBe(1);
 
   const bad = LINES / BAD_EVERY;
   expect(summary).toMatchObject({
@@ -65,7 +64,10 @@ it('100,000 lines with bad ones, killed twice: every good line is stored once, e
   // What earlier runs did was not done again.
   expect(before).toBeLessThan(LINES);
   expect(Number(summary.storedBefore)).toBeGreaterThan(LINES * 0.5);
-  const told = readFileSync(rejects, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as { line: number });
+  const told = readFileSync(rejects, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { line: number });
   expect(told.map(({ line }) => line).sort((a, b) => a - b)).toEqual(
     Array.from({ length: bad }, (_, index) => (index + 1) * BAD_EVERY),
   );
