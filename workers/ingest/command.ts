@@ -1,4 +1,5 @@
 /** Runs `ingest` for a person or a script: settings, the lock, the model server, progress, checkpoint, summary, exit code. */
+import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Env } from '../../src/config/env-reader.ts';
@@ -126,7 +127,15 @@ async function ingest(
     saver.start();
     const stopped = AbortSignal.any([broken.signal, lost]);
     const onWaiting = (text: string) => progress.line(text);
-    failure = await runFiles({ config: effective, files, source, signals, broken: stopped, onWaiting, log });
+    failure = await runFiles({
+      config: { ...effective, workerId: workerIdOf(folder) },
+      files,
+      source,
+      signals,
+      broken: stopped,
+      onWaiting,
+      log,
+    });
     isLimited = source.isLimited;
   } catch (error) {
     if (!signals.stopping.aborted) failure = asServingError(error);
@@ -140,6 +149,7 @@ async function ingest(
     if (isDone && others.length === 0) await removeCheckpoint(folder);
   }
   await rejects.close();
+  if (failure !== undefined) return finish(session, files, { earlier, end: 'failed', failure });
   const end = signals.stopping.aborted && !isDone ? 'interrupted' : isLimited && !isDone ? 'limit' : 'done';
   return finish(session, files, { earlier, end, failure });
 }
@@ -192,6 +202,14 @@ function finish(
   );
   if (isServingError(result.failure, 'ARGUMENT_INVALID', 'CONFIG_INVALID')) return exitCodes.usage;
   return exitCodeFor(result);
+}
+
+/**
+ * Whose shared memory it is: not that of a worker on this machine, and of a killed run that of the run which goes on with it,
+ * so that what was left behind is cleared away.
+ */
+function workerIdOf(folder: string): string {
+  return `ingest-${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`;
 }
 
 function nameOfTarget({ sink }: IngestConfig): string {

@@ -12,7 +12,7 @@ export type IngestResult = {
   readonly earlier: Tally;
   readonly problems: readonly { readonly file: string; readonly problem: string }[];
   readonly seconds: number;
-  readonly end: 'done' | 'limit' | 'interrupted';
+  readonly end: 'done' | 'limit' | 'interrupted' | 'failed';
   readonly failure: ServingError | undefined;
 };
 
