@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
 
+type Options = { readonly sinkModule?: string };
+
 const HELP = `
 Settings are environment variables (see .env.example). The worker needs KAFKA_BOOTSTRAP_SERVERS, a model server at
 RAG_SERVING_BATCH_INGEST_GRPC_URL and a store (RAG_SERVING_SINK). It waits for those that are not there yet.
@@ -22,14 +24,15 @@ export function registerWorkerCommand(program: Command, env: Env): void {
   program
     .command('worker')
     .description('read chunks from Kafka, embed them, store the vectors, then commit')
+    .option('--sink-module <path|package>', 'store of your own; the same as RAG_SERVING_SINK_MODULE')
     .addHelpText('after', HELP)
-    .action(async () => {
+    .action(async ({ sinkModule }: Options) => {
       const [{ readWorkerConfig }, { startLogged }, { runWorker }] = await Promise.all([
         import('../src/config/programs.ts'),
         import('./start-logged.ts'),
         import('./worker/run.ts'),
       ]);
-      const config = readWorkerConfig(env);
+      const config = readWorkerConfig(sinkModule === undefined ? env : { ...env, RAG_SERVING_SINK_MODULE: sinkModule });
       const { log, redactor } = startLogged(config, 'rag-serving-worker');
       process.exitCode = await runWorker(config, log, redactor);
     });

@@ -68,7 +68,7 @@ export async function updateChangeover(
 /** The store as a reader must open it: the collection that is current under the name in the settings. Of several stores, the one that is read. */
 export async function currentChoice(choice: SinkChoice, log: Log, signal?: AbortSignal): Promise<SinkChoice> {
   if (choice.name === 'fan-out') return currentChoice(choice.members[0]!, log, signal);
-  if (choice.name === 'memory' || choice.name === 'kafka-topic') return choice;
+  if (choice.name === 'memory' || choice.name === 'kafka-topic' || choice.name === 'module') return choice;
   const admin = await createStoreAdmin(choice, log);
   try {
     const { current } = await readChangeover(admin, collectionNameOf(choice), signal);

@@ -26,7 +26,7 @@ export interface StoreAdmin {
 }
 
 /** A collection of one store, as the settings name it. */
-export type CollectionChoice = Exclude<SingleSinkChoice, { readonly name: 'memory' | 'kafka-topic' }>;
+export type CollectionChoice = Exclude<SingleSinkChoice, { readonly name: 'memory' | 'kafka-topic' | 'module' }>;
 
 export async function createStoreAdmin(choice: CollectionChoice, log: Log): Promise<StoreAdmin> {
   switch (choice.name) {
@@ -41,7 +41,14 @@ export async function createStoreAdmin(choice: CollectionChoice, log: Log): Prom
 
 /** Throws for what has no collections to change: several stores at once, a store that forgets, and a topic. */
 export function oneCollection(choice: SinkChoice): CollectionChoice {
-  if (choice.name !== 'fan-out' && choice.name !== 'memory' && choice.name !== 'kafka-topic') return choice;
+  if (
+    choice.name !== 'fan-out' &&
+    choice.name !== 'memory' &&
+    choice.name !== 'kafka-topic' &&
+    choice.name !== 'module'
+  ) {
+    return choice;
+  }
   throw new ServingError(
     'CONFIG_INVALID',
     `RAG_SERVING_SINK is ${choice.name !== 'fan-out' ? choice.name : choice.members.map(({ name }) => name).join(',')}: this works on the collections of one store, lancedb, redis or pgvector; name one, and do several one after the other`,

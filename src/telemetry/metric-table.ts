@@ -7,6 +7,7 @@ import { phases } from '../lifecycle/phase.ts';
 import { breakerStates } from '../resilience/breaker.ts';
 import { grpcCodes, type MetricSpec, OTHER } from './metric-spec.ts';
 import { readinessMetrics } from './readiness-metric-table.ts';
+import { storeMetrics } from './store-metric-table.ts';
 
 const results = ['ok', 'failed'] as const;
 const stages = ['decode', 'embed', 'persist', 'delete', 'retry', 'dead_letter', 'commit'] as const;
@@ -260,6 +261,7 @@ export const workerMetrics = {
     labels: { phase: phases },
   },
   ...readinessMetrics,
+  ...storeMetrics,
   eventLoopLag: {
     type: 'gauge',
     name: 'event_loop_lag_seconds',

@@ -76,6 +76,9 @@ export function collectionOf(sink: SinkConfig): string {
       return JSON.stringify([sink.kind, ...sink.kafka.bootstrapServers, sink.topic]);
     case 'fan-out':
       return JSON.stringify([sink.kind, ...sink.members.map(collectionOf)]);
+    case 'module':
+      // Its options may hold secrets, so collections of one module are told apart by the consumer group alone.
+      return JSON.stringify([sink.kind, sink.module]);
     case 'memory':
       return sink.kind;
   }

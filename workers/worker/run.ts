@@ -34,6 +34,7 @@ import { retryRunner } from './retry-runner.ts';
 import { drainWorker, type WorkerParts } from './shutdown.ts';
 import { WorkerStatus } from './status.ts';
 import { openStore } from './store.ts';
+import { storeChecks, watchStores } from './store-watch.ts';
 import { openTraces } from './traces.ts';
 import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
 import { WorkInTime } from './work-in-time.ts';
@@ -65,7 +66,7 @@ export async function runWorker(
   const wallMs = () => systemClock.wallMs();
   // Inferences are the worker's daily work; the watch asks for what they do not tell.
   const triton = new ModelServerWatch({ ...config.readiness, client: undefined, limits: vramLimits(config.platform) });
-  const board = new CheckBoard([...CHECKS, ...triton.checkNames], wallMs());
+  const board = new CheckBoard([...CHECKS, ...storeChecks(config.sink), ...triton.checkNames], wallMs());
   const phase = new PhaseTracker(wallMs(), ({ from, to }) => {
     metrics.setPhase(to);
     log.info('phase', { from, to });
@@ -157,7 +158,8 @@ export async function runWorker(
     workerStatus.contract = engine.contract;
     if (memory !== undefined) parts.memory = memory;
     await refuseWrongNorm({ transport, contract: engine.contract, norm: config.pipeline.vectorNorm }, signal);
-    parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal);
+    const stores = watchStores(config.sink, board, metrics, wallMs);
+    parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal, stores);
     const traces = await openTraces(config, log);
     if (traces !== undefined) parts.traces = traces;
     const onCommit = (tookMs: number, error: ServingError | undefined) => {

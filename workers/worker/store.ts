@@ -3,8 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
 import { type SingleSinkConfig, type SinkConfig, sinkSettings } from '../../src/config/sections/sink.ts';
+import type { LancedbSinkConfig } from '../../src/config/sections/sink-lancedb.ts';
 import { asServingError } from '../../src/errors.ts';
 import type { VectorContract } from '../../src/kserve/contract.ts';
+import type { ObjectStoreAccess } from '../../src/sinks/lancedb/object-store.ts';
+import type { SinkObserver } from '../../src/sinks/observer.ts';
 import { createSink, type SingleSinkChoice, type SinkChoice } from '../../src/sinks/registry.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import type { Log } from '../../src/telemetry/log.ts';
@@ -30,6 +33,11 @@ function singleChoice(config: SingleSinkConfig): SingleSinkChoice {
           table: config.table,
           tombstoneRetentionMs,
           allowMixedFingerprints: config.allowMixedFingerprints,
+          index: config.index,
+          indexMinRows: config.indexMinRows,
+          maintenanceIntervalMs: config.maintenanceIntervalMs,
+          keepVersionsMs: config.keepVersionsMs,
+          objectStore: objectStoreAccess(config.objectStore),
         },
       };
     case 'redis': {
@@ -72,9 +80,35 @@ function singleChoice(config: SingleSinkConfig): SingleSinkChoice {
         options: { connection: kafka, source, topic, format, compression, maxWaitingBytes, allowMixedFingerprints },
       };
     }
+    case 'module':
+      return {
+        name: 'module',
+        options: {
+          module: config.module,
+          options: config.options === undefined ? {} : JSON.parse(config.options.reveal()),
+          tombstoneRetentionMs,
+          allowMixedFingerprints: config.allowMixedFingerprints,
+        },
+      };
     case 'memory':
       return { name: 'memory', options: { tombstoneRetentionMs } };
   }
+}
+
+function objectStoreAccess({
+  accessKeyId,
+  secretAccessKey,
+  sessionToken,
+  region,
+  endpoint,
+}: LancedbSinkConfig['objectStore']): ObjectStoreAccess {
+  return {
+    region,
+    ...(accessKeyId === undefined ? {} : { accessKeyId: accessKeyId.reveal() }),
+    ...(secretAccessKey === undefined ? {} : { secretAccessKey: secretAccessKey.reveal() }),
+    ...(sessionToken === undefined ? {} : { sessionToken: sessionToken.reveal() }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
 }
 
 /** Waits for a store that is away; rejects with the signal's reason, or at once when no waiting helps. */
@@ -84,10 +118,11 @@ export async function openStore(
   health: Health,
   log: Log,
   signal: AbortSignal,
+  observer?: SinkObserver,
 ): Promise<Sink> {
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
-    const sink = await createSink(sinkChoice(config), log, systemClock);
+    const sink = await createSink(sinkChoice(config), log, systemClock, observer);
     try {
       await sink.open(contract, signal);
       health.pass();

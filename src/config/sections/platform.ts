@@ -46,14 +46,16 @@ export const platformSettings = {
   ),
   hfToken: secret('HF_TOKEN', { doc: 'Hugging Face token, to fetch gated models.' }, headerSafe),
   awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', {
-    doc: 'Key id for the model registry.',
+    doc: 'Key id for the model registry, and for LanceDB on S3.',
     defaultNote: 'where the AWS SDK looks: profile, role of the pod or machine',
   }),
-  awsSecretAccessKey: secret('AWS_SECRET_ACCESS_KEY', { doc: 'Secret key for the model registry.' }),
+  awsSecretAccessKey: secret('AWS_SECRET_ACCESS_KEY', {
+    doc: 'Secret key for the model registry, and for LanceDB on S3.',
+  }),
   awsDefaultRegion: text(
     'AWS_DEFAULT_REGION',
     always('us-east-1'),
-    { doc: 'Region of the model registry.' },
+    { doc: 'Region of the model registry, and of LanceDB on S3.' },
     { test: /^[a-z0-9-]{1,64}$/, says: 'lower-case letters, digits and hyphens' },
   ),
   awsEndpointUrl: url('AWS_ENDPOINT_URL', unset, ['http', 'https'], {

@@ -2,19 +2,20 @@
 import { redisUrl } from '../address-types.ts';
 import type { EnvReader } from '../env-reader.ts';
 import { path } from '../file-types.ts';
-import { boolean, choice, choices, integer, text } from '../leaf-types.ts';
+import { boolean, choice, choices, integer, secret, text } from '../leaf-types.ts';
 import type { Secret } from '../secret.ts';
-import { always, unset } from '../setting.ts';
+import { always, unset, type ValuesOf } from '../setting.ts';
 import { type KafkaSinkSource, kafkaSettings } from './kafka.ts';
 import { type KafkaTopicSinkConfig, kafkaTopicSettings } from './sink-kafka-topic.ts';
+import { type LancedbSinkConfig, lancedbSettings, readLancedb } from './sink-lancedb.ts';
 import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-pgvector.ts';
 
-export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'kafka-topic', 'memory'] as const;
+export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'kafka-topic', 'module', 'memory'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {
   kinds: choices('RAG_SERVING_SINK', sinkKinds, ['lancedb'], {
-    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; kafka-topic writes rows to a topic, in one transaction with the offsets; memory forgets everything and is for tests and benchmarks. Several, as redis,pgvector, each get every row; the first is the one that is read.',
+    doc: 'Vector store. lancedb is embedded and needs no server; redis and pgvector (PostgreSQL) are servers of yours; kafka-topic writes rows to a topic, in one transaction with the offsets; module is a sink of yours (RAG_SERVING_SINK_MODULE); memory forgets everything and is for tests and benchmarks. Several, as redis,pgvector, each get every row; the first is the one that is read.',
   }),
   storeText: boolean('RAG_SERVING_STORE_TEXT', true, { doc: 'Store the text of a chunk beside its vector.' }),
   tombstoneRetentionMs: integer(
@@ -25,15 +26,7 @@ export const sinkSettings = {
       doc: 'How long the store remembers a deletion, so that an older write that arrives late stays out. Longer than any write can be late: retries, and workers that were frozen.',
     },
   ),
-  lancedbPath: path('RAG_SERVING_LANCEDB_PATH', always('./data/lancedb'), {
-    doc: 'Folder (or object-store URI) of the LanceDB database. One worker writes to one folder.',
-  }),
-  lancedbTable: text(
-    'RAG_SERVING_LANCEDB_TABLE',
-    always('chunks'),
-    { doc: 'LanceDB table.' },
-    { test: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, says: '1–128 letters, digits, underscores, dots or hyphens' },
-  ),
+  ...lancedbSettings,
   redisUrl: redisUrl('RAG_SERVING_REDIS_URL', 'redis://localhost:6379', {
     doc: 'Redis of the sink and of durable retries: redis://user:password@host:port/database, rediss:// for TLS. Special characters of the password are percent-encoded.',
   }),
@@ -53,6 +46,14 @@ export const sinkSettings = {
   }),
   ...pgvectorSettings,
   ...kafkaTopicSettings,
+  module: text('RAG_SERVING_SINK_MODULE', unset, {
+    doc: 'Sink of your own: path of a module, or name of a package that is installed beside this one. It exports createSink. When it is set and RAG_SERVING_SINK is not, it is the store. docs/sinks/writing-a-sink.md.',
+  }),
+  moduleOptions: secret(
+    'RAG_SERVING_SINK_MODULE_OPTIONS',
+    { doc: 'What that module is told: a JSON object.' },
+    { test: /^\{[\s\S]*\}$/, says: 'a JSON object' },
+  ),
   allowMixedFingerprints: boolean('RAG_SERVING_SINK_ALLOW_MIXED_FINGERPRINTS', false, {
     doc: 'Let one collection hold vectors of different models of the same dims. They cannot be compared with each other.',
   }),
@@ -69,10 +70,12 @@ export type RedisSinkConfig = {
   readonly allowMixedFingerprints: boolean;
 };
 
-export type LancedbSinkConfig = {
-  readonly kind: 'lancedb';
-  readonly path: string;
-  readonly table: string;
+export type ModuleSinkConfig = {
+  readonly kind: 'module';
+  /** Path or package. */
+  readonly module: string;
+  /** JSON object; may hold secrets. */
+  readonly options: Secret | undefined;
   readonly storeText: boolean;
   readonly tombstoneRetentionMs: number;
   readonly allowMixedFingerprints: boolean;
@@ -89,6 +92,7 @@ export type SingleSinkConfig =
   | RedisSinkConfig
   | PgVectorSinkConfig
   | KafkaTopicSinkConfig
+  | ModuleSinkConfig
   | MemorySinkConfig;
 
 export type FanOutConfig = {
@@ -120,10 +124,13 @@ export function readSink(read: EnvReader, kafka?: KafkaSinkSource): SinkConfig {
     );
   }
   const pgvector = readPgVector(read, value, { ...common, allowMixedFingerprints });
+  const lancedb = readLancedb(read, value, { ...common, allowMixedFingerprints });
+  const kinds = value.module !== undefined && !read.isSet(all.kinds) ? (['module'] as const) : value.kinds;
+  moduleRules(read, value, kinds);
   const memberOf = (kind: (typeof sinkKinds)[number]): SingleSinkConfig => {
     switch (kind) {
       case 'lancedb':
-        return { kind, path: value.lancedbPath, table: value.lancedbTable, ...common, allowMixedFingerprints };
+        return lancedb;
       case 'redis':
         return {
           kind,
@@ -149,17 +156,46 @@ export function readSink(read: EnvReader, kafka?: KafkaSinkSource): SinkConfig {
           allowMixedFingerprints,
         };
       }
+      case 'module':
+        return { kind, module: value.module ?? '', options: value.moduleOptions, ...common, allowMixedFingerprints };
       case 'memory':
         return { kind, ...common };
     }
   };
-  const usesTopic = value.kinds.includes('kafka-topic');
+  const usesTopic = kinds.some((kind) => kind === 'kafka-topic');
   read.rule(!usesTopic || kafka !== undefined, [all.kinds], 'names kafka-topic, which works only where Kafka is read');
   read.rule(
     !usesTopic || kafka?.topic !== value.kafkaSinkTopic,
     [all.kafkaSinkTopic, kafkaSettings.topic],
     `is the topic that is read (${kafkaSettings.topic.name}); name another one`,
   );
-  const members = value.kinds.map(memberOf);
+  const members = kinds.map(memberOf);
   return members.length === 1 ? members[0]! : { kind: 'fan-out', members, ...common };
+}
+
+function moduleRules(read: EnvReader, value: ValuesOf<typeof sinkSettings>, kinds: readonly string[]): void {
+  const all = sinkSettings;
+  read.rule(
+    value.module !== undefined || !kinds.includes('module'),
+    [all.module, all.kinds],
+    `is unset while ${all.kinds.name} names module; set the path or the package of your sink`,
+  );
+  read.rule(
+    value.module === undefined || kinds.includes('module'),
+    [all.module, all.kinds],
+    `is set while ${all.kinds.name} does not name module; add module to it, or unset one of them`,
+  );
+  read.rule(
+    value.moduleOptions === undefined || isJsonObject(value.moduleOptions.reveal()),
+    [all.moduleOptions],
+    'is no JSON object; write one in braces, with names and texts in double quotes',
+  );
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../records/chunk.ts';
 import { bounded, throwIfAborted } from '../bounded.ts';
 import type { Note, StoreAdmin } from '../store-admin.ts';
 import { translateLanceDbError } from './errors.ts';
-import { loadLanceDb } from './library.ts';
+import { connect, loadLanceDb } from './library.ts';
 import { type NoteShelf, shelfInFolder, shelfInTables } from './notes.ts';
 import { isLocal, type LanceDbSinkOptions, type ResolvedLanceDbOptions, resolveLanceDbOptions } from './options.ts';
 
@@ -79,11 +79,7 @@ export class LanceDbAdmin implements StoreAdmin {
   }
 
   async #connect(): Promise<Connection> {
-    const { uri, storageOptions } = this.#options;
-    this.#connection ??= await loadLanceDb().lancedb.connect(uri, {
-      readConsistencyInterval: 0,
-      ...(storageOptions && { storageOptions: { ...storageOptions } }),
-    });
+    this.#connection ??= await connect(loadLanceDb().lancedb, this.#options);
     return this.#connection;
   }
 }

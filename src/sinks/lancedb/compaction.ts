@@ -11,8 +11,14 @@ export type CompactionState = {
 };
 
 const REST_FACTOR = 4;
+const LANE_SHARE = 1 / 3;
 
 export function isCompactionDue(state: CompactionState, compactAfterCommits: number, nowMs: number): boolean {
   if (state.commitsSince < compactAfterCommits) return false;
   return nowMs - state.lastEndedAtMs >= state.lastDurationMs * REST_FACTOR;
+}
+
+/** How long a compaction may hold writes up: well below the wait after which they count as failed. */
+export function laneLimitMs(writeTimeoutMs: number): number {
+  return writeTimeoutMs * LANE_SHARE;
 }

@@ -34,6 +34,7 @@ import { isIn, slices } from './sql.ts';
 import { IDS_PER_FILTER, TableWriter } from './table-writer.ts';
 import { ensureKeyIndex, openIfThere, openOrCreate, searchIndex } from './tables.ts';
 import { TombstoneTable } from './tombstone-table.ts';
+import { readIndex, searchedBy } from './vector-index.ts';
 
 type Readable = {
   readonly connection: Connection;
@@ -67,7 +68,7 @@ export class LanceDbSink implements Sink {
 
   async open(contract: VectorContract, signal?: AbortSignal): Promise<void> {
     this.#checkNew(signal);
-    const { lancedb, arrow } = loadLanceDb();
+    const { lancedb, arrow } = loadLanceDb({ buildsIndex: this.#options.index !== 'none' });
     let connection: Connection | undefined;
     try {
       if (isLocal(this.#options.uri)) await prepareFolder(this.#where);
@@ -86,6 +87,7 @@ export class LanceDbSink implements Sink {
       const writer = await TableWriter.start({
         table,
         tombstones,
+        lancedb,
         arrow,
         schema,
         contract,
@@ -167,9 +169,11 @@ export class LanceDbSink implements Sink {
   search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
     return this.#read(
       'search',
-      async ({ table, contract }) => {
+      async (opened) => {
+        const { table, contract } = opened;
         checkQuery(vector, limit, contract);
-        const query = table.vectorSearch(vector).column('vector').distanceType('cosine');
+        const { index, rows } = hasWriter(opened) ? opened.writer.searched : await readIndex(table);
+        const query = searchedBy(table.vectorSearch(vector).column('vector').distanceType('cosine'), index, rows);
         return arrowToHits(await query.limit(limit).select(HIT_COLUMNS).toArrow());
       },
       signal,
@@ -197,11 +201,11 @@ export class LanceDbSink implements Sink {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
-    if ('writer' in opened) {
+    if (hasWriter(opened)) {
       try {
-        await bounded(opened.writer.idle(), this.#options.closeTimeoutMs, 'closing LanceDB');
+        await bounded(opened.writer.finish(), this.#options.closeTimeoutMs, 'closing LanceDB');
       } catch (error) {
-        this.#log.warn('LanceDB closed with writes under way', { err: error });
+        this.#log.warn('LanceDB closed with work under way', { err: error });
       }
       opened.tombstones.close();
     }
@@ -221,7 +225,7 @@ export class LanceDbSink implements Sink {
 
   #requireWriter(): Opened {
     const opened = this.#require();
-    if ('writer' in opened) return opened;
+    if (hasWriter(opened)) return opened;
     throw openForReading('LanceDB');
   }
 
@@ -266,4 +270,8 @@ async function rowsOf(table: Table, chunkIds: readonly string[]): Promise<Stored
       rows.set(row.chunkId, row);
   }
   return chunkIds.flatMap((id) => rows.get(id) ?? []);
+}
+
+function hasWriter(opened: Opened | Readable): opened is Opened {
+  return 'writer' in opened;
 }

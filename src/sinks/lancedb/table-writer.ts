@@ -8,22 +8,22 @@
 import type { MergeResult, Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, Schema } from 'apache-arrow';
 import type { Clock } from '../../clock.ts';
-import { ServingError } from '../../errors.ts';
 import type { VectorContract } from '../../kserve/contract.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { planRemoval, planWrite, type StoredKey } from '../plan.ts';
 import { isNewerRevision, type Revision } from '../revision.ts';
 import type { RowOutcome, SinkRow } from '../sink.ts';
-import { type CompactionState, isCompactionDue } from './compaction.ts';
 import { translateLanceDbError } from './errors.ts';
-import type { ArrowLibrary } from './library.ts';
+import type { ArrowLibrary, LanceDbLibrary } from './library.ts';
+import { Maintenance } from './maintenance.ts';
 import type { ResolvedLanceDbOptions } from './options.ts';
 import { WriterQueue } from './queue.ts';
 import { arrowToKeys, REVISION_COLUMNS, rowsToArrow } from './rows.ts';
 import { KEY_COLUMN } from './schema.ts';
 import { IS_NEWER_IN_MERGE, isIn, slices } from './sql.ts';
 import type { TombstoneTable } from './tombstone-table.ts';
+import { VersionGuard } from './version-guard.ts';
 
 /** Ids of one filter: longer lists cost more to parse than they save in round trips. */
 export const IDS_PER_FILTER = 2_048;
@@ -34,6 +34,7 @@ const NO_CHUNK = '';
 export type TableWriterParts = {
   readonly table: Table;
   readonly tombstones: TombstoneTable;
+  readonly lancedb: LanceDbLibrary;
   readonly arrow: ArrowLibrary;
   readonly schema: Schema;
   readonly contract: VectorContract;
@@ -47,26 +48,35 @@ export type TableWriterParts = {
 export class TableWriter {
   readonly #parts: TableWriterParts;
   readonly #queue: WriterQueue<SinkRow, RowOutcome>;
-  /** Version of our last commit; undefined after a compaction that failed, which may have made any number of them. */
-  #version: number | undefined;
-  /** A commit of ours ended without an answer: it may have happened. */
-  #mayBeOneAhead = false;
-  /** Once another writer was seen, nothing here can be trusted: every later call fails alike. */
-  #stranger: ServingError | undefined;
-  #compaction: CompactionState;
-  #compacting = false;
+  readonly #guard: VersionGuard;
+  readonly #maintenance: Maintenance;
 
-  private constructor(parts: TableWriterParts, version: number, smallFragments: number) {
+  private constructor(
+    parts: TableWriterParts,
+    guard: VersionGuard,
+    queue: WriterQueue<SinkRow, RowOutcome>,
+    maintenance: Maintenance,
+  ) {
     this.#parts = parts;
-    this.#version = version;
-    this.#compaction = { commitsSince: smallFragments, lastEndedAtMs: parts.clock.monotonicMs(), lastDurationMs: 0 };
-    this.#queue = new WriterQueue((rows) => this.#writeGroup(rows), parts.options.maxGroupRows);
+    this.#guard = guard;
+    this.#queue = queue;
+    this.#maintenance = maintenance;
   }
 
   static async start(parts: TableWriterParts): Promise<TableWriter> {
-    const { table } = parts;
-    const { fragmentStats } = await table.stats();
-    return new TableWriter(parts, await table.version(), fragmentStats.numSmallFragments);
+    const { table, options, where } = parts;
+    const guard = new VersionGuard(`LanceDB table "${options.table}" at ${where}`, await table.version());
+    const queue: WriterQueue<SinkRow, RowOutcome> = new WriterQueue(
+      (rows) => writer.#writeGroup(rows),
+      options.maxGroupRows,
+    );
+    const maintenance = await Maintenance.start({ ...parts, guard, alone: (work) => queue.alone(work) });
+    const writer = new TableWriter(parts, guard, queue, maintenance);
+    return writer;
+  }
+
+  get searched(): Maintenance['searched'] {
+    return this.#maintenance.searched;
   }
 
   write(rows: readonly SinkRow[]): Promise<readonly RowOutcome[]> {
@@ -74,16 +84,14 @@ export class TableWriter {
   }
 
   remove(deletions: readonly Deletion[]): Promise<readonly RowOutcome[]> {
-    return this.#queue.alone(async () => {
-      const outcomes = await this.#commit('deletion', () => this.#removeAndRemember(deletions));
-      this.#compactIfDue();
-      return outcomes;
-    });
+    return this.#queue.alone(() => this.#commit('deletion', () => this.#removeAndRemember(deletions)));
   }
 
-  /** Resolves when all that was queued is done. */
-  idle(): Promise<void> {
-    return this.#queue.idle();
+  /** Nothing new begins behind the writer's back; resolves when all that was queued is done. */
+  async finish(): Promise<void> {
+    this.#maintenance.stop();
+    await this.#queue.idle();
+    await this.#maintenance.idle();
   }
 
   async #removeAndRemember(deletions: readonly Deletion[]): Promise<readonly RowOutcome[]> {
@@ -104,7 +112,7 @@ export class TableWriter {
 
   async #writeGroup(rows: readonly SinkRow[]): Promise<readonly RowOutcome[]> {
     const { table, tombstones, arrow, schema, contract, clock } = this.#parts;
-    const outcomes = await this.#commit('write', async () => {
+    return this.#commit('write', async () => {
       const ids = [...new Set(rows.map((row) => row.chunkId))];
       const stored = new Map<string, StoredKey>();
       for (const slice of slices(ids, IDS_PER_FILTER)) {
@@ -119,8 +127,6 @@ export class TableWriter {
       this.#advance(version);
       return plan.outcomes;
     });
-    this.#compactIfDue();
-    return outcomes;
   }
 
   /** Replaces on a condition, so that a newer row that a stranger wrote since we read stays; `#advance` then notices him. */
@@ -136,39 +142,19 @@ export class TableWriter {
   }
 
   async #commit<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (this.#stranger !== undefined) throw this.#stranger;
+    this.#guard.begin();
     try {
-      await this.#checkVersion();
+      this.#guard.check(await this.#parts.table.version());
       return await work();
     } catch (error) {
-      // Commits that were answered have been counted, so at most the one that failed is in doubt.
-      this.#mayBeOneAhead = true;
+      this.#guard.failed();
       throw translateLanceDbError(error, `LanceDB ${what}`, this.#parts.where);
     }
   }
 
-  async #checkVersion(): Promise<void> {
-    const found = await this.#parts.table.version();
-    const expected = this.#version ?? found;
-    if (found !== expected && !(this.#mayBeOneAhead && found === expected + 1)) this.#refuseStranger(found);
-    this.#version = found;
-    this.#mayBeOneAhead = false;
-  }
-
   #advance(version: number): void {
-    this.#compaction = { ...this.#compaction, commitsSince: this.#compaction.commitsSince + 1 };
-    if (this.#version !== undefined && version !== this.#version + 1) this.#refuseStranger(version);
-    this.#version = version;
-  }
-
-  #refuseStranger(version: number): never {
-    this.#stranger = new ServingError(
-      'CONFIG_INVALID',
-      `another process changes the LanceDB table "${this.#parts.options.table}" at ${this.#parts.where}: a table takes one writer. ` +
-        'Give each worker its own RAG_SERVING_LANCEDB_TABLE, run one worker, or choose RAG_SERVING_SINK=redis',
-      { details: { expectedVersion: this.#version, foundVersion: version } },
-    );
-    throw this.#stranger;
+    this.#guard.advance(version);
+    this.#maintenance.committed();
   }
 
   async #keysNamedBy(deletions: readonly Deletion[]): Promise<StoredKey[]> {
@@ -187,32 +173,5 @@ export class TableWriter {
 
   async #keys(filter: string): Promise<StoredKey[]> {
     return arrowToKeys(await this.#parts.table.query().where(filter).select(REVISION_COLUMNS).toArrow());
-  }
-
-  #compactIfDue(): void {
-    const { options, clock } = this.#parts;
-    if (this.#compacting || !isCompactionDue(this.#compaction, options.compactAfterCommits, clock.monotonicMs()))
-      return;
-    this.#compacting = true;
-    void this.#queue.alone(() => this.#compact());
-  }
-
-  /** A failed compaction loses nothing: it is tried again after as many commits. */
-  async #compact(): Promise<void> {
-    const { table, tombstones, options, clock, log, where } = this.#parts;
-    const startedAtMs = clock.monotonicMs();
-    const cleanupOlderThan = new Date(clock.wallMs() - options.keepVersionsMs);
-    try {
-      await this.#checkVersion();
-      await table.optimize({ cleanupOlderThan });
-      this.#version = await table.version();
-      await tombstones.compact(clock.wallMs(), cleanupOlderThan);
-    } catch (error) {
-      this.#version = undefined;
-      log.warn('compaction failed', { err: translateLanceDbError(error, 'LanceDB compaction', where) });
-    }
-    const endedAtMs = clock.monotonicMs();
-    this.#compaction = { commitsSince: 0, lastEndedAtMs: endedAtMs, lastDurationMs: endedAtMs - startedAtMs };
-    this.#compacting = false;
   }
 }

@@ -72,9 +72,15 @@ export class TombstoneTable {
   async compact(nowMs: number, cleanupOlderThan: Date): Promise<void> {
     if (!this.#changedSinceCompaction) return;
     this.#known.expire(nowMs);
-    await this.#table.delete(`deleted_at_ms <= ${nowMs - this.#retentionMs}`);
-    await this.#table.optimize({ cleanupOlderThan });
+    // Before the work: what is recorded beside it belongs to the next one.
     this.#changedSinceCompaction = false;
+    try {
+      await this.#table.delete(`deleted_at_ms <= ${nowMs - this.#retentionMs}`);
+      await this.#table.optimize({ cleanupOlderThan });
+    } catch (error) {
+      this.#changedSinceCompaction = true;
+      throw error;
+    }
   }
 
   close(): void {
