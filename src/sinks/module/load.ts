@@ -4,6 +4,7 @@
  *
  * A package is looked for where the program was started, then beside this package.
  */
+import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -65,6 +66,7 @@ export async function loadModuleSink(options: ModuleSinkOptions, log: SinkModule
 
 async function importModule(module: string): Promise<Record<string, unknown>> {
   const isPath = /^(\.{1,2}[/\\]|\/|file:|[A-Za-z]:[/\\])/.test(module);
+  if (isPath && (await isFolder(module))) throw fault(module, 'is a folder: name its file');
   const target = isPath ? addressOf(module) : packageAddress(module);
   try {
     return (await import(target)) as Record<string, unknown>;
@@ -76,10 +78,17 @@ async function importModule(module: string): Promise<Record<string, unknown>> {
     if ((code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') && names) {
       throw fault(module, isPath ? 'there is no such file' : 'no such package is installed', cause);
     }
-    if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') throw fault(module, 'is a folder: name its file', cause);
     const text = cause instanceof Error ? `${cause.name}: ${cause.message.split('\n')[0]}` : typeof cause;
     throw fault(module, `cannot be loaded (${text})`, cause);
   }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  if (path.startsWith('file:')) return false;
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 function addressOf(path: string): string {

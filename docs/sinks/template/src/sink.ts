@@ -28,7 +28,6 @@ import {
   type CreateSink,
   type Deletion,
   type Log,
-  type ReadContract,
   type RowOutcome,
   type SearchHit,
   type Sink,
@@ -79,7 +78,7 @@ class NdjsonSink implements Sink {
   readonly #rows = new Map<string, StoredRow>();
   readonly #tombstones: Tombstones;
   #file: FileHandle | undefined;
-  #contract: ReadContract | undefined;
+  #contract: VectorContract | undefined;
   #stored: CollectionContract | undefined;
   #isClosed = false;
   /** Writes one after the other: what is decided from the rows must still hold when it is written. */
@@ -113,7 +112,7 @@ class NdjsonSink implements Sink {
       this.#read(await readFile(this.#path).catch(emptyIfMissing));
       const contract = this.#stored && readContract(this.#stored);
       if (contract === undefined) return undefined;
-      this.#contract = contract;
+      this.#contract = { ...contract, modelName: '', maxBatch: 1 };
       return { ...this.#named(), ...contract, rows: this.#rows.size, index: 'exact scan of all rows' };
     });
   }
@@ -177,7 +176,7 @@ class NdjsonSink implements Sink {
   async #change(
     signal: AbortSignal | undefined,
     rows: readonly SinkRow[],
-    work: (contract: ReadContract, nowMs: number, accepted: readonly SinkRow[]) => Promise<readonly RowOutcome[]>,
+    work: (contract: VectorContract, nowMs: number, accepted: readonly SinkRow[]) => Promise<readonly RowOutcome[]>,
   ): Promise<readonly RowOutcome[]> {
     const contract = this.#opened(signal);
     if (this.#file === undefined) throw openForReading(this.name);
@@ -226,7 +225,7 @@ class NdjsonSink implements Sink {
     if (mismatch !== undefined) throw mismatch;
   }
 
-  #opened(signal: AbortSignal | undefined): ReadContract {
+  #opened(signal: AbortSignal | undefined): VectorContract {
     throwIfAborted(signal, 'NDJSON sink');
     if (this.#contract !== undefined && !this.#isClosed) return this.#contract;
     throw new ServingError('SINK_UNAVAILABLE', `the NDJSON sink is ${this.#isClosed ? 'closed' : 'not open'}`);
