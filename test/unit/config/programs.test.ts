@@ -29,6 +29,17 @@ describe('readWorkerConfig', () => {
     expect(config.sink).toEqual({
       kind: 'lancedb',
       path: './data/lancedb',
+      index: 'none',
+      indexMinRows: 100_000,
+      maintenanceIntervalMs: 60_000,
+      keepVersionsMs: 30_000,
+      objectStore: {
+        accessKeyId: undefined,
+        secretAccessKey: undefined,
+        sessionToken: undefined,
+        region: 'us-east-1',
+        endpoint: undefined,
+      },
       table: 'chunks',
       storeText: true,
       tombstoneRetentionMs: 604_800_000,

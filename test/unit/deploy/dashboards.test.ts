@@ -147,8 +147,15 @@ describe('dashboards', () => {
       'rag_serving_assignment_epoch',
       'rag_serving_drain_abandoned_chunks',
       'rag_serving_in_flight_bytes',
+      // Of a choice of store: docs/sinks says what to look at.
+      'rag_serving_lancedb_compaction_seconds',
+      'rag_serving_lancedb_fragments',
+      'rag_serving_lancedb_unindexed_rows',
+      'rag_serving_lancedb_versions',
       'rag_serving_offset_resets_total',
       'rag_serving_retry_messages_gone_total',
+      'rag_serving_store_call_duration_seconds',
+      'rag_serving_store_rows_total',
       'rag_serving_telemetry_dropped_values_total',
     ]);
   });

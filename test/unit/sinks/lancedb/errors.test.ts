@@ -52,3 +52,26 @@ describe('filters', () => {
     expect([...slices([], 2)]).toEqual([]);
   });
 });
+
+/** Texts as LanceDB 0.31 gives them. */
+const fromStores = [
+  {
+    text: 'Server returned non-2xx status code: 404 Not Found: <Error><Code>NoSuchBucket</Code>',
+    code: 'CONFIG_INVALID',
+  },
+  { text: 'status code: 403 Forbidden: <Error><Code>AccessDenied</Code><Secret>', code: 'SINK_ACCESS_DENIED' },
+  { text: 'Failed to get AWS credentials: CredentialsNotLoaded(', code: 'SINK_ACCESS_DENIED' },
+  { text: 'after 2 retries - HTTP error: error sending request', code: 'SINK_UNAVAILABLE' },
+  { text: 'status code: 503 Service Unavailable: <Error><Code>SlowDown</Code>', code: 'SINK_UNAVAILABLE' },
+];
+
+describe('errors of an object store', () => {
+  for (const { text, code } of fromStores) {
+    it(`"${text.slice(0, 60)}…" is ${code}, and its text is not passed on`, () => {
+      const error = translateLanceDbError(new Error(text), 'LanceDB write', 's3://bucket/db');
+      expect(error).toMatchObject({ code, message: expect.stringContaining('s3://bucket/db') });
+      expect(error.cause).toBeUndefined();
+      expect(error.message).not.toMatch(/Secret|status code/);
+    });
+  }
+});
