@@ -19,6 +19,12 @@ const CATALOGUE = {
   CHUNK_INVALID: 'chunk',
   CHUNK_BLANK: 'chunk',
   CHUNK_TOO_LARGE: 'chunk',
+  VALUE_UNDECODABLE: 'chunk',
+  SCHEMA_UNKNOWN: 'chunk',
+  SCHEMA_INVALID: 'chunk',
+  SCHEMA_MISMATCH: 'fatal',
+  SCHEMA_REGISTRY_UNAVAILABLE: 'outage',
+  SCHEMA_REGISTRY_ACCESS_DENIED: 'fatal',
 
   INFERENCE_UNAVAILABLE: 'outage',
   INFERENCE_DEADLINE: 'outage',

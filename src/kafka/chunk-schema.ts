@@ -57,6 +57,7 @@ export function shapeOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return `a string of ${Buffer.byteLength(value)} bytes`;
   if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (value instanceof Uint8Array) return `${value.byteLength} bytes`;
   return typeof value === 'object' ? `an object of ${Object.keys(value).length} fields` : `a ${typeof value}`;
 }
 

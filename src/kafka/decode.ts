@@ -25,8 +25,10 @@ import {
   MAX_ID_BYTES,
 } from './chunk-schema.ts';
 import { headerText } from './headers.ts';
+import { readJson } from './json-value.ts';
 import { revisionSource } from './replay-headers.ts';
 import { limitText, type OversizedText } from './text-limit.ts';
+import type { ValueReader } from './value-reader.ts';
 
 export const SCOPE_HEADER = 'rag-scope';
 /** Names the chunk of a deletion whose key is the document's, so that it travels in the partition of the document's chunks. */
@@ -38,6 +40,8 @@ export type DecodeOptions = {
   readonly oversizedText: OversizedText;
   /** Fields that the contract does not know go into `metadata`; a field of that name already there stays. */
   readonly keepUnknownFields: boolean;
+  /** How bytes become the object that these rules are about; plain JSON unless given. What it cannot read yet, nobody decodes. */
+  readonly values?: ValueReader | undefined;
 };
 
 /** `settle` is called once, when every record of the message has ended. */
@@ -45,7 +49,7 @@ export function decodeMessage(raw: RawMessage, options: DecodeOptions, settle: S
   const reject = (error: ServingError): RecordInFlight[] => [{ kind: 'reject', error, raw, index: undefined, settle }];
   try {
     if (raw.value === null) return [deletion(raw, settle)];
-    const json = parse(raw.value);
+    const json = options.values === undefined ? readJson(raw.value) : options.values.read(raw.value);
     if (!isObject(json) || !Object.hasOwn(json, 'chunks')) {
       return [{ kind: 'chunk', chunk: chunk(json, undefined, undefined, raw, options), raw, settle }];
     }
@@ -144,24 +148,8 @@ function deletion(raw: RawMessage, settle: Settle): RecordInFlight {
 
 function keyId({ key }: RawMessage): string | undefined {
   if (key === null || !isUtf8(key)) return undefined;
-  const id = utf8(key);
+  const id = Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8');
   return isId(id) ? id : undefined;
-}
-
-function parse(value: Uint8Array): unknown {
-  if (value.byteLength === 0) throw invalid('value: zero bytes; a deletion has a null value');
-  if (!isUtf8(value)) throw invalid(`value: not valid UTF-8 (${value.byteLength} bytes)`);
-  const text = utf8(value);
-  try {
-    return JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text);
-  } catch {
-    // The engine's message quotes the input, so it goes no further.
-    throw invalid(`value: not JSON (${value.byteLength} bytes)`);
-  }
-}
-
-function utf8(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
 function invalid(message: string): ServingError {

@@ -22,6 +22,7 @@ export type GateOptions = {
 const ROOM = 'in-flight limit';
 const OFFSETS = 'offsets not read yet';
 const TAIL = 'commit metadata full';
+const SCHEMA = 'schema not read yet';
 
 export class FetchGate {
   readonly #options: GateOptions;
@@ -41,7 +42,7 @@ export class FetchGate {
 
   get waiting(): Readonly<Record<WaitReason, number>> {
     const count = (reason: WaitReason) => this.#pauses.waitingFor(reason).length;
-    return { [ROOM]: count(ROOM), [OFFSETS]: count(OFFSETS), [TAIL]: count(TAIL) };
+    return { [ROOM]: count(ROOM), [OFFSETS]: count(OFFSETS), [TAIL]: count(TAIL), [SCHEMA]: count(SCHEMA) };
   }
 
   pause(reason: string): void {
@@ -63,6 +64,7 @@ export class FetchGate {
   afterIntake(id: PartitionId, { declined }: Intake): void {
     const { partitions } = this.#options;
     if (declined === 'wait-offsets') this.#pauses.hold(OFFSETS, [id]);
+    else if (declined === 'wait-schema') this.#pauses.hold(SCHEMA, [id]);
     else if (declined !== undefined) this.#pauses.hold(ROOM, declined === 'wait-share' ? [id] : partitions.owned);
     if (declined === 'wait-empty') this.#untilEmpty = true;
     const isFull = partitions.tailIsFull(id);
@@ -86,6 +88,12 @@ export class FetchGate {
     const known = this.#pauses.waitingFor(OFFSETS).filter((id) => partitions.get(id)?.anchored !== false);
     if (known.length === 0) return;
     this.#pauses.release(OFFSETS, known);
+    this.#apply();
+  }
+
+  /** A schema has come. Who waits for another one is told so by the intake once more. */
+  onSchemaKnown(): void {
+    this.#pauses.release(SCHEMA);
     this.#apply();
   }
 

@@ -5,7 +5,7 @@
  * where the one before ended, or offsets would be skipped: that is checked here against the offset kafkajs fetched from.
  */
 import type { KafkaMessage } from 'kafkajs';
-import { ServingError } from '../errors.ts';
+import { asServingError, ServingError } from '../errors.ts';
 import { type PartitionId, partitionKey } from '../offsets/epochs.ts';
 import type { OffsetLedger } from '../offsets/ledger.ts';
 import type { OffsetReset } from '../offsets/offset-reset.ts';
@@ -31,8 +31,11 @@ export type FetchedBatch = PartitionId & {
 export type Intake = {
   /** Last message that was taken, to be resolved; undefined when none was. */
   readonly takenTo: string | undefined;
-  /** Undefined when the whole batch was taken. `wait-offsets`: it is not known yet where the partition stands. */
-  readonly declined: Exclude<Admission, 'admit'> | 'wait-offsets' | undefined;
+  /**
+   * Undefined when the whole batch was taken. `wait-offsets`: it is not known yet where the partition stands; `wait-schema`:
+   * the next message cannot be read yet.
+   */
+  readonly declined: Exclude<Admission, 'admit'> | 'wait-offsets' | 'wait-schema' | undefined;
 };
 
 export type IntakeOptions = {
@@ -43,11 +46,15 @@ export type IntakeOptions = {
   readonly log: Log;
   /** A record has ended: there may be room, and something to commit. */
   readonly onSettled: () => void;
+  /** What a batch was declined for with `wait-schema` has come. */
+  readonly onReadable: () => void;
+  /** It never will. */
+  readonly onUnreadable: (error: ServingError) => void;
   /** Told how long a batch took. */
   readonly onTaken?: ((seconds: number) => void) | undefined;
 };
 
-const NOTHING: Intake = { takenTo: undefined, declined: undefined };
+export const NOTHING_TAKEN: Intake = { takenTo: undefined, declined: undefined };
 
 export class BatchIntake {
   readonly #options: IntakeOptions;
@@ -60,7 +67,7 @@ export class BatchIntake {
     const { partitions, flow, handler, onTaken } = this.#options;
     const startedMs = performance.now();
     const owned = partitions.get(batch);
-    if (owned === undefined) return NOTHING;
+    if (owned === undefined) return NOTHING_TAKEN;
     if (owned.ledger === undefined || !owned.anchored) return { takenTo: undefined, declined: 'wait-offsets' };
     const state = this.#continues(owned, owned.ledger, batch) ? owned : this.#restart(owned, batch);
     const ledger = state.ledger ?? owned.ledger;
@@ -71,6 +78,10 @@ export class BatchIntake {
       const offset = BigInt(message.offset);
       if (!ledger.isKnown(offset)) {
         const raw = rawMessage(batch.topic, batch.partition, message);
+        if (!this.#isReadable(raw.value)) {
+          declined = 'wait-schema';
+          break;
+        }
         const bytes = weightBytes(raw);
         const admission = flow.admission(state.id, bytes, partitions.count);
         if (admission !== 'admit') {
@@ -121,6 +132,19 @@ export class BatchIntake {
       state.ledger.sawEnd(resumeAt - 1n);
       state.position = resumeAt;
     }
+  }
+
+  /** Not yet: then what it lacks is on its way. */
+  #isReadable(value: Uint8Array | null): boolean {
+    const { decode, onReadable, onUnreadable } = this.#options;
+    const { values } = decode;
+    if (values === undefined || value === null || values.canRead(value)) return true;
+    values.prepare(value).then(onReadable, (thrown: unknown) => {
+      const error = asServingError(thrown);
+      // Of class `outage` only when the reader was closed: the partition then waits for its next owner.
+      if (error.failureClass === 'fatal') onUnreadable(error);
+    });
+    return false;
   }
 
   #settle(

@@ -15,7 +15,7 @@ import { Flow } from './flow.ts';
 import { FetchGate } from './gate.ts';
 import { GroupConsumer } from './group-consumer.ts';
 import type { GroupEvents } from './group-events.ts';
-import { BatchIntake, type FetchedBatch, type Intake } from './intake.ts';
+import { BatchIntake, type FetchedBatch, type Intake, NOTHING_TAKEN } from './intake.ts';
 import { JointCommits } from './joint-commits.ts';
 import { commitForGood } from './last-commit.ts';
 import { MisuseWatch } from './misuse-watch.ts';
@@ -30,7 +30,6 @@ const COMMIT_TIMEOUT_MS = 10_000;
 const CLOSE_COMMIT_TIMEOUT_MS = 5_000;
 const CLOSING = 'closing';
 const FAILED = 'failed';
-const NOTHING_TAKEN: Intake = { takenTo: undefined, declined: undefined };
 
 export function createKafkaSource(options: KafkaSourceOptions): Source {
   return new KafkaSource(options);
@@ -145,6 +144,8 @@ class KafkaSource implements Source {
       handler,
       log: this.#log,
       onSettled: () => this.#onSettled(),
+      onReadable: () => this.#gate.onSchemaKnown(),
+      onUnreadable: (error) => this.#fatal(error),
       onTaken: this.#options.observer?.decoded,
     });
     this.#committer.start();

@@ -6,7 +6,12 @@
  */
 import { type PartitionId, type PartitionKey, partitionKey } from '../offsets/epochs.ts';
 
-export const waitReasons = ['in-flight limit', 'offsets not read yet', 'commit metadata full'] as const;
+export const waitReasons = [
+  'in-flight limit',
+  'offsets not read yet',
+  'commit metadata full',
+  'schema not read yet',
+] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
 export type PauseChanges = { readonly pause: readonly PartitionId[]; readonly resume: readonly PartitionId[] };

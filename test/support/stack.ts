@@ -8,6 +8,11 @@ import { type KafkaOptions, type RunningKafka, startKafka } from '../../scripts/
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../scripts/stack/postgres.ts';
 import { type RedisOptions, type RunningRedis, startRedis } from '../../scripts/stack/redis.ts';
 import { type RunningS3, type S3Options, startS3 } from '../../scripts/stack/s3.ts';
+import {
+  type RunningSchemaRegistry,
+  type SchemaRegistryOptions,
+  startSchemaRegistry,
+} from '../../scripts/stack/schema-registry.ts';
 import type { RunningServer } from '../../scripts/stack/server-process.ts';
 import { type RunningTriton, startTriton, type TritonOptions } from '../../scripts/stack/triton.ts';
 
@@ -33,6 +38,10 @@ export function useTriton(options: TritonOptions = {}): () => RunningTriton {
 
 export function useS3(options: S3Options = {}): () => RunningS3 {
   return useServer('S3', () => startS3(options));
+}
+
+export function useSchemaRegistry(options: SchemaRegistryOptions = {}): () => RunningSchemaRegistry {
+  return useServer('the schema registry', () => startSchemaRegistry(options));
 }
 
 function useServer<T extends RunningServer>(name: string, start: () => Promise<T>): () => T {

@@ -12,6 +12,7 @@ import type { ProduceFlags } from '../produce.ts';
 import { listenForStop } from '../signals.ts';
 import { openProgress } from '../tool/progress.ts';
 import { printWarnings, toolLog } from '../tool/tool-log.ts';
+import { openEncoder } from './encoder.ts';
 import { type ProduceResult, produce } from './run.ts';
 import type { Write } from './sender.ts';
 
@@ -29,6 +30,9 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
   const signals = listenForStop();
   let outlet: Outlet | undefined;
   try {
+    const { schemas } = config;
+    const request = { schemas, topic, schemaFile: flags.schema, dryRun };
+    const encode = await openEncoder(request, signals.stopping);
     outlet = dryRun ? dryOutlet : await openKafka(config, flags);
     const totalBytes = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
     const progress = openProgress(process.stderr, totalBytes, WORDING);
@@ -38,6 +42,7 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
       targetTokens: flags.chunkTokens,
       limit: flags.limit ?? Number.POSITIVE_INFINITY,
       write: outlet.write,
+      encode,
       progress,
       now: () => performance.now(),
     };
@@ -55,11 +60,13 @@ export async function runProduce(paths: readonly string[], flags: ProduceFlags, 
 }
 
 /** Options come before the environment and are checked in the same way. */
-function withFlags(env: Env, { topic, bootstrapServers }: ProduceFlags): Env {
+function withFlags(env: Env, { topic, bootstrapServers, valueFormat, schemaRegistry }: ProduceFlags): Env {
   return {
     ...env,
     ...(topic === undefined ? {} : { KAFKA_TOPIC: topic }),
     ...(bootstrapServers === undefined ? {} : { KAFKA_BOOTSTRAP_SERVERS: bootstrapServers }),
+    ...(valueFormat === undefined ? {} : { KAFKA_VALUE_FORMAT: valueFormat }),
+    ...(schemaRegistry === undefined ? {} : { KAFKA_SCHEMA_REGISTRY_URL: schemaRegistry }),
   };
 }
 

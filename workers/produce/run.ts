@@ -1,8 +1,9 @@
 /** `produce` from paths to a summary. Kafka comes in as a `Write`, so that a dry run is the same run without one. */
-import { asServingError, type ServingError } from '../../src/errors.ts';
+import { asServingError, isServingError, ServingError } from '../../src/errors.ts';
 import type { Input } from '../files/inputs.ts';
 import type { Outgoing } from '../files/message.ts';
 import type { Progress } from '../tool/progress.ts';
+import type { Encode } from './encoder.ts';
 import { readInput } from './read.ts';
 import { Sender, type Write } from './sender.ts';
 
@@ -12,6 +13,8 @@ export type ProduceJob = {
   /** Most chunks to send. */
   readonly limit: number;
   readonly write: Write;
+  /** Undefined: messages are sent as they are. */
+  readonly encode?: Encode | undefined;
   readonly progress: Progress;
   readonly now: () => number;
 };
@@ -77,8 +80,12 @@ export async function produce(job: ProduceJob, signal: AbortSignal): Promise<Pro
         read = readBefore + readBytes;
         if (!prepared.ok) refuse(prepared.origin, prepared.problem);
         else {
-          accepted += prepared.message.chunks;
-          await sender.add(prepared.message);
+          const message = encoded(prepared.message, job.encode);
+          if (message instanceof ServingError) refuse(prepared.message.origin, message.message);
+          else {
+            accepted += message.chunks;
+            await sender.add(message);
+          }
         }
         job.progress.update(read, sent.chunks);
       }
@@ -102,4 +109,14 @@ export async function produce(job: ProduceJob, signal: AbortSignal): Promise<Pro
     chunksPerSecond: seconds > 0 ? Math.round(sent.chunks / seconds) : 0,
     failure,
   };
+}
+
+/** The error when this one message does not fit the schema. */
+function encoded(message: Outgoing, encode: Encode | undefined): Outgoing | ServingError {
+  try {
+    return encode === undefined ? message : encode(message);
+  } catch (error) {
+    if (isServingError(error, 'VALUE_UNDECODABLE')) return error;
+    throw error;
+  }
 }

@@ -9,6 +9,7 @@ import type { DecodeOptions } from '../../src/kafka/decode.ts';
 import { askGroup, type GroupState } from '../../src/kafka/group-state.ts';
 import { createKafkaSource } from '../../src/kafka/kafka-source.ts';
 import type { Source } from '../../src/kafka/source.ts';
+import type { ValueReader } from '../../src/kafka/value-reader.ts';
 import type { CommitPartner } from '../../src/offsets/commit-partner.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Metrics } from '../../src/telemetry/metrics.ts';
@@ -33,6 +34,7 @@ const LOW_RATIO = 0.5;
 /** Connects to nothing yet. With a partner offsets are committed through it. `onCommit` is told how long each commit took, and the error of one that was not acknowledged. */
 export function openKafka(
   config: WorkerConfig,
+  values: ValueReader | undefined,
   metrics: Metrics,
   log: Log,
   onCommit: (tookMs: number, error: ServingError | undefined) => void,
@@ -45,6 +47,7 @@ export function openKafka(
     maxTextBytes: pipeline.maxTextBytes,
     oversizedText: pipeline.oversizePolicy === 'truncate' ? 'cut' : 'reject',
     keepUnknownFields: pipeline.keepUnknownFields,
+    values,
   };
   const source = createKafkaSource({
     client,

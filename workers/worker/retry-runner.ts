@@ -6,8 +6,17 @@ import type { Outcome } from '../../src/records/outcome.ts';
 import type { RetryVerdict, RunRetry } from '../../src/retry/retry-queue.ts';
 
 export function retryRunner(pipeline: Pick<Pipeline, 'accept' | 'draining'>, decode: DecodeOptions): RunRetry {
-  return ({ raw, index, attempt, last }) =>
-    new Promise((resolve) => {
+  return async ({ raw, index, attempt, last }) => {
+    const { values } = decode;
+    if (values !== undefined && raw.value !== null && !values.canRead(raw.value)) {
+      // Rejects when nobody waits for its schema any more: then this attempt was none.
+      const unread = await values.prepare(raw.value).then(
+        () => false,
+        () => true,
+      );
+      if (unread) return { kind: 'abandoned' };
+    }
+    return await new Promise((resolve) => {
       if (pipeline.draining) {
         resolve({ kind: 'abandoned' });
         return;
@@ -15,6 +24,7 @@ export function retryRunner(pipeline: Pick<Pipeline, 'accept' | 'draining'>, dec
       const record = decodeOne(raw, index, decode, (outcome) => resolve(verdictOf(outcome)));
       pipeline.accept([record.kind === 'chunk' ? { ...record, retry: { attempts: attempt - 1, last } } : record]);
     });
+  };
 }
 
 function verdictOf(outcome: Outcome): RetryVerdict {

@@ -22,6 +22,7 @@ import type { Redactor } from '../../src/telemetry/redaction.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { ModelServerWatch, vramLimits } from '../model-server-watch.ts';
 import { watchReadiness } from '../readiness-gauges.ts';
+import { openSchemaValues } from '../schema-values.ts';
 import { listenForStop, untilAborted } from '../signals.ts';
 import { consumerFault } from './consumer-check.ts';
 import { openEngine } from './embed-transport.ts';
@@ -40,10 +41,12 @@ import { Activity, startWatchdog, watchLimits } from './watchdog.ts';
 import { WorkInTime } from './work-in-time.ts';
 
 const CHECKS = ['model-server', 'store', 'consumer', 'dead-letters', 'retries'] as const;
-type CheckName = (typeof CHECKS)[number];
+/** Only where values have schemas. */
+const SCHEMA_REGISTRY = 'schema-registry';
+type CheckName = (typeof CHECKS)[number] | typeof SCHEMA_REGISTRY;
 
 /** While one of these fails, records wait it out. */
-const STANDING = ['model-server', 'store', 'dead-letters', 'retries'] as const;
+const STANDING = ['model-server', 'store', 'dead-letters', 'retries', SCHEMA_REGISTRY] as const;
 /** Beyond the deadline of one attempt. */
 const ANSWER_SLACK_MS = 5_000;
 
@@ -66,7 +69,8 @@ export async function runWorker(
   const wallMs = () => systemClock.wallMs();
   // Inferences are the worker's daily work; the watch asks for what they do not tell.
   const triton = new ModelServerWatch({ ...config.readiness, client: undefined, limits: vramLimits(config.platform) });
-  const board = new CheckBoard([...CHECKS, ...storeChecks(config.sink), ...triton.checkNames], wallMs());
+  const checkNames: readonly string[] = config.schemas === undefined ? CHECKS : [...CHECKS, SCHEMA_REGISTRY];
+  const board = new CheckBoard([...checkNames, ...storeChecks(config.sink), ...triton.checkNames], wallMs());
   const phase = new PhaseTracker(wallMs(), ({ from, to }) => {
     metrics.setPhase(to);
     log.info('phase', { from, to });
@@ -162,11 +166,12 @@ export async function runWorker(
     parts.sink = await openStore(config.sink, engine.contract, health('store'), log, signal, stores);
     const traces = await openTraces(config, log);
     if (traces !== undefined) parts.traces = traces;
+    const schemas = await openSchemaValues(config.schemas, health(SCHEMA_REGISTRY), log, signal);
     const onCommit = (tookMs: number, error: ServingError | undefined) => {
       if (error === undefined) paceBoard.commit.add(tookMs);
       traces?.traces.committed(wallMs() - tookMs, error?.code);
     };
-    const kafka = openKafka(config, metrics, log, onCommit, parts.sink.commits);
+    const kafka = openKafka(config, schemas?.values, metrics, log, onCommit, parts.sink.commits);
     parts.deadLetters = kafka.deadLetters;
     health('dead-letters').pass();
     const retries = await openRetries(config, kafka.client, log, metrics, (counts) =>
@@ -253,7 +258,7 @@ export async function runWorker(
       kafka,
       excuse: () => {
         if (phase.current !== 'running') return phase.current;
-        return holds.reasons[0] ?? (board.fails('model-server') ? 'model-server' : undefined);
+        return holds.reasons[0] ?? (['model-server', SCHEMA_REGISTRY] as const).find((name) => board.fails(name));
       },
       metrics,
       log,

@@ -42,7 +42,12 @@ describe('FetchGate', () => {
     gate.afterIntake(p(0), TAKEN);
     expect(told).toEqual(['pause 0']);
     expect(gate.reasons).toEqual(['commit metadata full']);
-    expect(gate.waiting).toEqual({ 'in-flight limit': 0, 'offsets not read yet': 0, 'commit metadata full': 1 });
+    expect(gate.waiting).toEqual({
+      'in-flight limit': 0,
+      'offsets not read yet': 0,
+      'commit metadata full': 1,
+      'schema not read yet': 0,
+    });
     expect(warned).toEqual([{ partition: 0, blockedBy: '0' }]);
     expect([gate.isClosedFor(p(0)), gate.isClosedFor(p(1))]).toEqual([true, false]);
     ledger.markDone(4n);

@@ -1,8 +1,10 @@
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
+import { ServingError } from '../../../src/errors.ts';
 import { Flow } from '../../../src/kafka/flow.ts';
 import { BatchIntake, type FetchedBatch } from '../../../src/kafka/intake.ts';
 import { Partitions } from '../../../src/kafka/partitions.ts';
+import type { ValueReader } from '../../../src/kafka/value-reader.ts';
 import { encodeTail } from '../../../src/offsets/commit-metadata.ts';
 import type { RecordInFlight } from '../../../src/records/travel.ts';
 import { silentLog } from '../../../src/telemetry/log.ts';
@@ -32,7 +34,7 @@ function open(partitions: Partitions, start: bigint, metadata = ''): void {
 }
 
 /** Owns partition 0, which is opened at `start` as what the broker holds. */
-function setUp(maxInFlightChunks = 1_000, start = 0n) {
+function setUp(maxInFlightChunks = 1_000, start = 0n, values?: ValueReader) {
   const partitions = new Partitions();
   partitions.assign([id]);
   open(partitions, start);
@@ -42,7 +44,7 @@ function setUp(maxInFlightChunks = 1_000, start = 0n) {
   const intake = new BatchIntake({
     partitions,
     flow,
-    decode: { maxTextBytes: 100, oversizedText: 'cut', keepUnknownFields: false },
+    decode: { maxTextBytes: 100, oversizedText: 'cut', keepUnknownFields: false, values },
     handler: {
       onRecords: (taken) => void records.push(...taken),
       onAssigned: () => void events.push('assigned'),
@@ -51,6 +53,8 @@ function setUp(maxInFlightChunks = 1_000, start = 0n) {
     },
     log: silentLog,
     onSettled: () => {},
+    onReadable: () => void events.push('readable'),
+    onUnreadable: ({ code }) => void events.push(code),
   });
   const offsets = () => records.map((record) => Number(record.raw.source.offset));
   const settle = (...which: number[]) => {
@@ -240,4 +244,51 @@ describe('BatchIntake', () => {
       expect(offsets()).toEqual([0, 1, 0]);
     });
   }
+});
+
+describe('a message whose schema is not there yet', () => {
+  /** Offset 1 cannot be read until `arrive` or `fail`. */
+  function lacking() {
+    let known = false;
+    const waits: { resolve: () => void; reject: (error: Error) => void }[] = [];
+    const values: ValueReader = {
+      canRead: (value) => known || !Buffer.from(value).includes('"c1"'),
+      read: (value) => JSON.parse(Buffer.from(value).toString()) as unknown,
+      prepare: () => new Promise((resolve, reject) => void waits.push({ resolve, reject })),
+    };
+    const arrive = () => {
+      known = true;
+      for (const { resolve } of waits) resolve();
+    };
+    return { values, arrive, fail: (error: Error) => waits.forEach(({ reject }) => void reject(error)) };
+  }
+  const told = () => new Promise(setImmediate);
+
+  it('is left with all that follows it, and read from there once it is', async () => {
+    const { values, arrive } = lacking();
+    const { intake, offsets, events, settle, planned } = setUp(10, 0n, values);
+    expect(intake.take(batch(0, [0, 1, 2]))).toEqual({ takenTo: '0', declined: 'wait-schema' });
+    expect(offsets()).toEqual([0]);
+    settle(0);
+    expect(planned()).toEqual([1]);
+    arrive();
+    await told();
+    expect(events).toEqual(['readable']);
+    expect(intake.take(batch(1, [1, 2]))).toEqual({ takenTo: '2', declined: undefined });
+    expect(offsets()).toEqual([0, 1, 2]);
+  });
+
+  it('ends the source when it will never be, and waits for the next owner when the reader was closed', async () => {
+    for (const [code, expected] of [
+      ['SCHEMA_REGISTRY_ACCESS_DENIED', ['SCHEMA_REGISTRY_ACCESS_DENIED']],
+      ['SCHEMA_REGISTRY_UNAVAILABLE', []],
+    ] as const) {
+      const { values, fail } = lacking();
+      const { intake, events } = setUp(10, 0n, values);
+      intake.take(batch(0, [0, 1]));
+      fail(new ServingError(code, 'no'));
+      await told();
+      expect(events).toEqual(expected);
+    }
+  });
 });
