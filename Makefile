@@ -108,7 +108,7 @@ docs: node_modules/.installed
 .PHONY: build
 build: dist/.built
 
-## stack: start Kafka, Redis, PostgreSQL and Triton on free ports until Ctrl-C (some of them, another model: ARGS="--help")
+## stack: start Kafka, Redis, PostgreSQL, Triton and a schema registry on free ports until Ctrl-C (some of them, another model: ARGS="--help")
 .PHONY: stack
 stack: dist/.built
 	@exec node dist/scripts/stack/main.js up $(ARGS)

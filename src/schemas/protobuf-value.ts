@@ -19,7 +19,8 @@ export function plainMessage(type: protobuf.Type, message: Readonly<Record<strin
   for (const field of type.fieldsArray) {
     const { name } = field;
     const value = Object.hasOwn(message, name) ? message[name] : declaredDefault(field);
-    if (value !== undefined && !isEmptyList(field, value)) plain[name] = plainField(field, value, roleOfField(name, role));
+    if (value !== undefined && !isEmptyList(field, value))
+      plain[name] = plainField(field, value, roleOfField(name, role));
   }
   return plain;
 }

@@ -27,7 +27,7 @@ type HandleOf<S extends MetricSpec> = S extends { readonly type: 'counter' }
 export type Handles<T extends Record<string, MetricSpec>> = { readonly [K in keyof T]: HandleOf<T[K]> };
 
 /** More series than this are not begun at 0. */
-const MOST_BEGUN = 64;
+const MOST_BEGUN = 128;
 
 /** `onDropped` is told when a value was not a usable number. */
 export function createSeries<T extends Record<string, MetricSpec>>(
