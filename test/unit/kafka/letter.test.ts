@@ -99,6 +99,12 @@ describe('a letter as it is replayed', () => {
     expect(verdict).toMatchObject({ ok: true, replay: { topic: 'other' } });
     expect(verdict.ok && 'partition' in verdict.replay.message).toBe(false);
   });
+  it('about one chunk of a batch by a registered schema goes whole, byte for byte', () => {
+    const value = Uint8Array.of(0, 0, 0, 0, 7, 0xff, 1);
+    const verdict = replayOf(letterOf(raw([ORIGIN, ['rag-dlq-index', '1']], '', { value })), RULES);
+    expect(verdict.ok && verdict.replay.message.value).toEqual(value);
+  });
+
   it('a deletion stays one', () => {
     expect(replayOf(letterOf(raw([ORIGIN], null)), RULES)).toMatchObject({
       ok: true,
