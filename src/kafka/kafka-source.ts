@@ -28,8 +28,7 @@ import { JOINING, sourceTrouble } from './source-trouble.ts';
 
 const COMMIT_TIMEOUT_MS = 10_000;
 const CLOSE_COMMIT_TIMEOUT_MS = 5_000;
-const CLOSING = 'closing';
-const FAILED = 'failed';
+const [CLOSING, FAILED] = ['closing', 'failed'] as const;
 
 export function createKafkaSource(options: KafkaSourceOptions): Source {
   return new KafkaSource(options);
