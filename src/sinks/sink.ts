@@ -43,10 +43,18 @@ export type RowOutcome =
 export type SearchHit = {
   readonly chunkId: string;
   readonly documentId: string;
+  readonly tenantId: string | undefined;
   /** Cosine similarity, 1 = same direction. */
   readonly score: number;
   readonly text: string | undefined;
   readonly metadata: JsonObject | undefined;
+};
+
+/** How many are wanted, and of whom. */
+export type SearchScope = {
+  readonly limit: number;
+  /** Only rows of this tenant; of all, and of nobody, unless given. */
+  readonly tenantId?: string | undefined;
 };
 
 /** A collection as its store tells of it. */
@@ -84,7 +92,7 @@ export interface Sink {
   /** Rows in the collection. */
   count(signal?: AbortSignal): Promise<number>;
   /** Nearest chunks by cosine, best first, by an exact scan where no index exists. */
-  search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]>;
+  search(vector: Float32Array, wanted: number | SearchScope, signal?: AbortSignal): Promise<readonly SearchHit[]>;
   /** Reads rows back by chunk id; missing ids are left out. For checks and tools, not for the hot path. */
   fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]>;
   /**
@@ -95,6 +103,10 @@ export interface Sink {
   scan?(after: string | undefined, limit: number, signal?: AbortSignal): Promise<ScanPage>;
   /** Idempotent; ends within a few seconds even when the store is away. */
   close(): Promise<void>;
+}
+
+export function scopeOf(wanted: number | SearchScope): SearchScope {
+  return typeof wanted === 'number' ? { limit: wanted } : wanted;
 }
 
 export type StoredRow = SinkRow & { readonly fingerprint: string };

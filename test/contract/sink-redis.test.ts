@@ -6,7 +6,7 @@ import { createSink } from '../../src/sinks/registry.ts';
 import type { Sink } from '../../src/sinks/sink.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { useRedis } from '../support/stack.ts';
-import { openRedisSink, plainClient } from './redis-sink-client.ts';
+import { openRedisSink, plainClient, recordingLog } from './redis-sink-client.ts';
 import { describeSinkContract } from './sink-contract.ts';
 import { describeSinkScan } from './sink-contract-scan.ts';
 import { rowOf, vectorOf } from './sink-rows.ts';
@@ -27,7 +27,7 @@ describeSinkContract('redis', {
   traces,
   plantForeign: async (collection) => void (await plain().set(`${collection}:meta`, 'not a hash')),
 });
-describeSinkScan('redis', { durable: true, create });
+describeSinkScan('redis', { durable: true, create, traces });
 describeSinkContract('redis with FP32 blobs', {
   durable: true,
   traces,
@@ -55,4 +55,12 @@ it('a collection with blobs of another element type is refused (S05)', async () 
     code: 'SINK_SCHEMA_MISMATCH',
     message: expect.stringMatching(/FP16.*FP32/),
   });
+});
+
+it('a server without a search engine is told once at start, and is read row by row', async () => {
+  const log = recordingLog();
+  const sink = await openRedisSink({ url: redis().url, keyPrefix: 'plain:' }, log);
+  await sink.write([rowOf('a')]);
+  expect((await sink.search(Float32Array.of(1, 0, 0, 0, 0, 0, 0, 0), 1))[0]?.chunkId).toBe('a');
+  expect(log.lines.filter((line) => /no vector index.*Redis 8 has it/.test(line)).length).toBe(1);
 });

@@ -47,6 +47,7 @@ function singleChoice(config: SingleSinkConfig): SingleSinkChoice {
         options: {
           url: config.url.reveal(),
           keyPrefix: config.keyPrefix,
+          index: config.index,
           tombstoneRetentionMs,
           allowMixedFingerprints: config.allowMixedFingerprints,
           ...(config.vectorDtype === undefined ? {} : { storedDtype: config.vectorDtype }),

@@ -69,7 +69,7 @@ export class WorkInTime {
         ),
       ping: (signal) => inner.ping(signal),
       count: (signal) => inner.count(signal),
-      search: (vector, limit, signal) => inner.search(vector, limit, signal),
+      search: (vector, wanted, signal) => inner.search(vector, wanted, signal),
       fetch: (chunkIds, signal) => inner.fetch(chunkIds, signal),
       close: () => inner.close(),
     };

@@ -11,6 +11,8 @@ import { type LancedbSinkConfig, lancedbSettings, readLancedb } from './sink-lan
 import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-pgvector.ts';
 
 export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'kafka-topic', 'module', 'memory'] as const;
+/** As in src/sinks/redis/search-index.ts. */
+const redisIndexes = ['hnsw', 'flat', 'off'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {
@@ -44,6 +46,9 @@ export const sinkSettings = {
     doc: 'Elements of the vector blob; as the vector index of your Redis expects it.',
     defaultNote: 'as the model gives them',
   }),
+  redisIndex: choice('RAG_SERVING_REDIS_INDEX', redisIndexes, always('hnsw'), {
+    doc: 'Vector index that is made over the rows where Redis has a search engine (Redis 8, or the module RediSearch): hnsw is fast and approximate, flat exact; off makes none.',
+  }),
   ...pgvectorSettings,
   ...kafkaTopicSettings,
   module: text('RAG_SERVING_SINK_MODULE', unset, {
@@ -65,6 +70,7 @@ export type RedisSinkConfig = {
   readonly caPath: string | undefined;
   readonly keyPrefix: string;
   readonly vectorDtype: (typeof vectorDtypes)[number] | undefined;
+  readonly index: (typeof redisIndexes)[number];
   readonly storeText: boolean;
   readonly tombstoneRetentionMs: number;
   readonly allowMixedFingerprints: boolean;
@@ -138,6 +144,7 @@ export function readSink(read: EnvReader, kafka?: KafkaSinkSource): SinkConfig {
           caPath: value.redisCaPath,
           keyPrefix: value.redisKeyPrefix,
           vectorDtype: value.redisVectorDtype,
+          index: value.redisIndex,
           ...common,
           allowMixedFingerprints,
         };

@@ -11,7 +11,7 @@ import type { CommitPartner } from '../../offsets/commit-partner.ts';
 import type { Deletion } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { openForReading } from '../contract-check.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import type { CollectionDescription, RowOutcome, SearchHit, SearchScope, Sink, SinkRow, StoredRow } from '../sink.ts';
 import { worstError, worstOutcomes } from './worst.ts';
 
 export class FanOutSink implements Sink {
@@ -71,8 +71,12 @@ export class FanOutSink implements Sink {
     return this.#require().count(signal);
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
-    return this.#require().search(vector, limit, signal);
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
+    return this.#require().search(vector, wanted, signal);
   }
 
   async fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {

@@ -139,7 +139,7 @@ export function arrowToRows(table: Table): StoredRow[] {
   }));
 }
 
-export const HIT_COLUMNS = ['chunk_id', 'document_id', 'text', 'metadata', '_distance'];
+export const HIT_COLUMNS = ['chunk_id', 'document_id', 'tenant_id', 'text', 'metadata', '_distance'];
 
 /** Cosine distance is 1 - similarity; it is null for a vector without direction. */
 export function arrowToHits(table: Table): SearchHit[] {
@@ -147,6 +147,7 @@ export function arrowToHits(table: Table): SearchHit[] {
   return Array.from({ length: table.numRows }, (_, row) => ({
     chunkId: at<string>('chunk_id', row),
     documentId: at<string>('document_id', row),
+    tenantId: at<string | null>('tenant_id', row) ?? undefined,
     score: 1 - (at<number | null>('_distance', row) ?? 1),
     text: at<string | null>('text', row) ?? undefined,
     metadata: parseMetadata(at<string | null>('metadata', row)),

@@ -22,7 +22,17 @@ import {
 } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import {
+  type CollectionDescription,
+  type RowOutcome,
+  type ScanPage,
+  type SearchHit,
+  type SearchScope,
+  type Sink,
+  type SinkRow,
+  type StoredRow,
+  scopeOf,
+} from '../sink.ts';
 import { translateLanceDbError } from './errors.ts';
 import { isReadableFolder, prepareFolder } from './folder.ts';
 import { connect, loadLanceDb } from './library.ts';
@@ -166,14 +176,16 @@ export class LanceDbSink implements Sink {
     return this.#read('count', ({ table }) => table.countRows(), signal);
   }
 
-  search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+  search(vector: Float32Array, wanted: number | SearchScope, signal?: AbortSignal): Promise<readonly SearchHit[]> {
     return this.#read(
       'search',
       async (opened) => {
         const { table, contract } = opened;
+        const { limit, tenantId } = scopeOf(wanted);
         checkQuery(vector, limit, contract);
         const { index, rows } = hasWriter(opened) ? opened.writer.searched : await readIndex(table);
-        const query = searchedBy(table.vectorSearch(vector).column('vector').distanceType('cosine'), index, rows);
+        const all = searchedBy(table.vectorSearch(vector).column('vector').distanceType('cosine'), index, rows);
+        const query = tenantId === undefined ? all : all.where(isIn('tenant_id', [tenantId]));
         return arrowToHits(await query.limit(limit).select(HIT_COLUMNS).toArrow());
       },
       signal,

@@ -11,7 +11,17 @@ import { throwIfAborted } from '../bounded.ts';
 import { planRemoval, planWrite } from '../plan.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery, cosine, decodeVector, Nearest } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import {
+  type CollectionDescription,
+  type RowOutcome,
+  type ScanPage,
+  type SearchHit,
+  type SearchScope,
+  type Sink,
+  type SinkRow,
+  type StoredRow,
+  scopeOf,
+} from '../sink.ts';
 import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS, Tombstones } from '../tombstones.ts';
 
 export type MemorySinkOptions = { readonly tombstoneRetentionMs?: number };
@@ -71,13 +81,21 @@ export class MemorySink implements Sink {
     return this.#rows.size;
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
     const contract = this.#opened(signal);
+    const { limit, tenantId } = scopeOf(wanted);
     checkQuery(vector, limit, contract);
     const nearest = new Nearest<StoredRow>(limit);
-    for (const row of this.#rows.values()) nearest.offer(cosine(vector, decodeVector(row.vector, contract.dtype)), row);
-    return nearest.best().map(({ score, item: { chunkId, documentId, text, metadata } }) => {
-      return { chunkId, documentId, score, text, metadata };
+    for (const row of this.#rows.values()) {
+      if (tenantId === undefined || row.tenantId === tenantId)
+        nearest.offer(cosine(vector, decodeVector(row.vector, contract.dtype)), row);
+    }
+    return nearest.best().map(({ score, item: { chunkId, documentId, tenantId, text, metadata } }) => {
+      return { chunkId, documentId, tenantId, score, text, metadata };
     });
   }
 

@@ -112,6 +112,7 @@ export function rowToHit(row: Row): SearchHit {
   return {
     chunkId: unescapeText(row.chunk_id as string),
     documentId: unescapeText(row.document_id as string),
+    tenantId: optionalText(row.tenant_id),
     // A vector without direction has no angle to anything.
     score: Number.isNaN(score) ? 0 : score,
     text: optionalText(row.text),

@@ -13,7 +13,17 @@ import { bounded, throwIfAborted } from '../bounded.ts';
 import { openForReading, type ReadContract } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import {
+  type CollectionDescription,
+  type RowOutcome,
+  type ScanPage,
+  type SearchHit,
+  type SearchScope,
+  type Sink,
+  type SinkRow,
+  type StoredRow,
+  scopeOf,
+} from '../sink.ts';
 import { textArray, vectorValue } from './binary.ts';
 import { collectionName, findCollection, type OpenedCollection, openCollection, SETTING } from './collection.ts';
 import { PgConnection, type Statement } from './connection.ts';
@@ -112,8 +122,13 @@ export class PgVectorSink implements Sink {
     return Number(row?.count);
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
     const { contract, type } = this.#require();
+    const { limit, tenantId } = scopeOf(wanted);
     checkQuery(vector, limit, contract);
     const dtype = elementDtype(type.element);
     const query = recode(float32Bytes(vector), 'FP32', dtype);
@@ -123,7 +138,7 @@ export class PgVectorSink implements Sink {
         `the query vector holds a value that is not finite as ${type.element}`,
       );
     }
-    const values = [vectorValue(query, dtype), limit];
+    const values = [vectorValue(query, dtype), limit, tenantId === undefined ? null : escapeText(tenantId)];
     const rows = await this.#read('search', ({ statements }) => ({ text: statements.search, values }), signal);
     return rows.map(rowToHit);
   }

@@ -9,7 +9,7 @@ export type Statements = {
   readonly fetch: string;
   /** $1 the id before, $2 limit. */
   readonly scan: string;
-  /** $1 vector, $2 limit. */
+  /** $1 vector, $2 limit, $3 tenant or null for all. */
   readonly search: string;
   readonly count: string;
   /** $1 ids of chunks, $2 ids of documents. */
@@ -49,8 +49,8 @@ export function statementsOf(names: PgNames, type: ElementType): Statements {
     fetch: `SELECT ${STORED}, ${sendFunction(type)}(vector) AS vector FROM ${table} WHERE chunk_id = ANY($1::text[])`,
     scan: `SELECT ${STORED}, ${sendFunction(type)}(vector) AS vector FROM ${table} WHERE chunk_id > $1::text ORDER BY chunk_id LIMIT $2`,
     search:
-      `SELECT chunk_id, document_id, text, metadata::text AS metadata, 1 - (vector ${operator} $1::${vector}) AS score ` +
-      `FROM ${table} ORDER BY vector ${operator} $1::${vector} LIMIT $2`,
+      `SELECT chunk_id, document_id, tenant_id, text, metadata::text AS metadata, 1 - (vector ${operator} $1::${vector}) AS score ` +
+      `FROM ${table} WHERE $3::text IS NULL OR tenant_id = $3::text ORDER BY vector ${operator} $1::${vector} LIMIT $2`,
     count: `SELECT count(*) AS count FROM ${table}`,
     keysNamed:
       'SELECT chunk_id, document_id, source_topic, source_partition, source_offset, version ' +

@@ -3,6 +3,7 @@ import type { RedisAddress } from '../../config/redis-url.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorDtype } from '../../kserve/contract.ts';
 import { checkTombstoneRetention, DEFAULT_TOMBSTONE_RETENTION_MS } from '../tombstones.ts';
+import type { RedisIndexKind } from './search-index.ts';
 import { parseRedisUrl } from './url.ts';
 
 export type RedisSinkOptions = {
@@ -12,6 +13,8 @@ export type RedisSinkOptions = {
   readonly keyPrefix?: string;
   /** Element type of the stored blob: that of the vector index over it. The model's own unless given. */
   readonly storedDtype?: VectorDtype;
+  /** Of the vector index, where the server has a search engine; hnsw unless given. RAG_SERVING_REDIS_INDEX */
+  readonly index?: RedisIndexKind;
   readonly allowMixedFingerprints?: boolean;
   /** How long a deletion is remembered. RAG_SERVING_TOMBSTONE_RETENTION_MS */
   readonly tombstoneRetentionMs?: number;
@@ -38,6 +41,7 @@ export function resolveRedisOptions(options: RedisSinkOptions): ResolvedRedisOpt
   checkTombstoneRetention(tombstoneRetentionMs);
   return {
     keyPrefix: 'rag:',
+    index: 'hnsw',
     allowMixedFingerprints: false,
     connectTimeoutMs: 5_000,
     commandTimeoutMs: 10_000,

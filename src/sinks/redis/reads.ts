@@ -1,7 +1,7 @@
 /** Reading rows back, and the exact search: every chunk key is scanned, so its price grows with the collection. */
 import type { VectorDtype } from '../../kserve/contract.ts';
 import { cosine, decodeVector, Nearest } from '../similarity.ts';
-import type { SearchHit, StoredRow } from '../sink.ts';
+import type { SearchHit, SearchScope, StoredRow } from '../sink.ts';
 import type { CollectionPlace, RedisCollection } from './collection.ts';
 import { repliesOf } from './commands.ts';
 import { fieldsToHit, HIT_FIELDS, hashToRow } from './rows.ts';
@@ -19,18 +19,26 @@ export async function fetchRows(
   return hashes.filter((hash) => hash.chunk_id !== undefined).map((hash) => hashToRow(hash, contract, storedDtype));
 }
 
-export class ExactSearch {
+/** Scores are exact, whether an index found the keys or every one is looked at. */
+export class Scoring {
   readonly #place: CollectionPlace;
   readonly #vector: Float32Array;
   readonly #storedDtype: VectorDtype;
+  readonly #tenantId: string | undefined;
   readonly #nearest: Nearest<string>;
   // SCAN may give a key more than once.
   readonly #seen = new Set<string>();
 
-  constructor(place: CollectionPlace, vector: Float32Array, limit: number, storedDtype: VectorDtype) {
+  constructor(
+    place: CollectionPlace,
+    vector: Float32Array,
+    { limit, tenantId }: SearchScope,
+    storedDtype: VectorDtype,
+  ) {
     this.#place = place;
     this.#vector = vector;
     this.#storedDtype = storedDtype;
+    this.#tenantId = tenantId;
     this.#nearest = new Nearest(limit);
   }
 
@@ -38,15 +46,21 @@ export class ExactSearch {
   async page(cursor: string): Promise<string> {
     const { connection, keys } = this.#place;
     const [next, found] = await connection.client.scan(cursor, 'MATCH', keys.chunkPattern, 'COUNT', SCAN_PAGE);
+    await this.offer(found);
+    return next;
+  }
+
+  async offer(found: readonly string[]): Promise<void> {
+    const { connection } = this.#place;
     const fresh = found.filter((key) => !this.#seen.has(key) && this.#seen.add(key));
     const pipeline = connection.client.pipeline();
-    for (const key of fresh) pipeline.hgetBuffer(key, 'vector');
-    const vectors = (await repliesOf(pipeline, connection, 'search')) as (Buffer | null)[];
-    for (const [index, blob] of vectors.entries()) {
-      if (blob === null) continue;
+    for (const key of fresh) pipeline.hmgetBuffer(key, 'vector', 'tenant_id');
+    const rows = (await repliesOf(pipeline, connection, 'search')) as (Buffer | null)[][];
+    for (const [index, [blob, tenant]] of rows.entries()) {
+      // Gone since it was found, or of another tenant.
+      if (!blob || (this.#tenantId !== undefined && tenant?.toString('utf8') !== this.#tenantId)) continue;
       this.#nearest.offer(cosine(this.#vector, decodeVector(blob, this.#storedDtype)), fresh[index]!);
     }
-    return next;
   }
 
   async hits(): Promise<readonly SearchHit[]> {

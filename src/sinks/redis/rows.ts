@@ -76,14 +76,15 @@ export function hashToRow(
   };
 }
 
-export const HIT_FIELDS = ['chunk_id', 'document_id', 'text', 'metadata'] as const;
+export const HIT_FIELDS = ['chunk_id', 'document_id', 'tenant_id', 'text', 'metadata'] as const;
 
 /** Values in the order of HIT_FIELDS. */
 export function fieldsToHit(values: readonly (string | null)[], score: number): SearchHit {
-  const [chunkId, documentId, text, metadata] = values;
+  const [chunkId, documentId, tenantId, text, metadata] = values;
   return {
     chunkId: chunkId ?? '',
     documentId: documentId ?? '',
+    tenantId: tenantId ?? undefined,
     score,
     text: text ?? undefined,
     metadata: parseMetadata(metadata ?? undefined),

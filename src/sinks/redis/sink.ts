@@ -2,8 +2,8 @@
  * Sink on Redis: a hash a chunk, a set of chunk ids a document, one hash for the collection (keys.ts).
  *
  * Any number of workers may write: the revision guard runs inside Redis (script.ts). Redis must be told never to evict
- * (`maxmemory-policy noeviction`) and to keep what it acknowledged (`appendonly yes`). `search` reads every row and is
- * meant for checks; serve queries from a vector index over the field `vector`.
+ * (`maxmemory-policy noeviction`) and to keep what it acknowledged (`appendonly yes`). Where the server has a search
+ * engine, a vector index is kept over the rows (search-index.ts); elsewhere `search` reads every row.
  */
 import type { Clock } from '../../clock.ts';
 import { ServingError } from '../../errors.ts';
@@ -15,14 +15,25 @@ import { openForReading } from '../contract-check.ts';
 import { lastOfEachStored } from '../last-of-each.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
+import {
+  type CollectionDescription,
+  type RowOutcome,
+  type ScanPage,
+  type SearchHit,
+  type SearchScope,
+  type Sink,
+  type SinkRow,
+  type StoredRow,
+  scopeOf,
+} from '../sink.ts';
 import { type CollectionPlace, claimCollection, findCollection, nameOf, type RedisCollection } from './collection.ts';
 import { loadScripts, runScripts, type ScriptCall } from './commands.ts';
 import { RedisConnection } from './connection.ts';
 import { translateRedisError } from './errors.ts';
+import { ensureIndex, findIndex, type IndexState, indexText, searchIndex } from './indexes.ts';
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { type RedisSinkOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.ts';
-import { ExactSearch, fetchRows } from './reads.ts';
+import { fetchRows, Scoring } from './reads.ts';
 import { nextToken, scanIds } from './scan.ts';
 import { claimScript, removeChunkScript, removeDocumentScript } from './script.ts';
 import { writeCalls, writeScript } from './write-script.ts';
@@ -73,6 +84,9 @@ export class RedisSink implements Sink {
     this.#collection = { contract, model: contract, storedDtype: this.#options.storedDtype ?? contract.dtype };
     try {
       await this.#run('opening', async () => this.#warnOfEviction(), signal);
+      this.#tellIndex(
+        await this.#run('making the index', (own) => ensureIndex(this.#place, own, this.#options.index), signal),
+      );
     } catch (error) {
       this.#collection = undefined;
       throw error;
@@ -90,7 +104,8 @@ export class RedisSink implements Sink {
     this.#collection = { ...found, model: undefined };
     try {
       const rows = await this.count(signal);
-      return { ...nameOf(this.#place), ...found.contract, rows, index: 'exact scan of all rows' };
+      const index = await this.#bounded('reading', findIndex(this.#place, found), signal);
+      return { ...nameOf(this.#place), ...found.contract, rows, index: indexText(index) };
     } catch (error) {
       this.#collection = undefined;
       throw error;
@@ -143,10 +158,21 @@ export class RedisSink implements Sink {
     }
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
     const { contract, storedDtype } = this.#require();
-    checkQuery(vector, limit, contract);
-    const search = new ExactSearch(this.#place, vector, limit, storedDtype);
+    const scope = scopeOf(wanted);
+    checkQuery(vector, scope.limit, contract);
+    const search = new Scoring(this.#place, vector, scope, storedDtype);
+    const isIndexed = await this.#run(
+      'search',
+      (collection) => this.#offerIndexed(search, collection, vector, scope),
+      signal,
+    );
+    if (isIndexed) return this.#run('search', () => search.hits(), signal);
     let cursor = '0';
     do {
       const at = cursor;
@@ -159,6 +185,21 @@ export class RedisSink implements Sink {
     this.#closed = true;
     this.#collection = undefined;
     await this.#connection.close(this.#options.closeTimeoutMs);
+  }
+
+  /** False where there is no index that serves: then every row must be looked at. */
+  async #offerIndexed(
+    search: Scoring,
+    collection: Collection,
+    vector: Float32Array,
+    { limit, tenantId }: SearchScope,
+  ): Promise<boolean> {
+    if (this.#options.index === 'off') return false;
+    const state = await findIndex(this.#place, collection);
+    if (state.kind === 'none') return false;
+    const query = { vector, limit, tenantId, timeoutMs: this.#options.commandTimeoutMs };
+    await search.offer(await searchIndex(this.#place, state.wanted, query));
+    return true;
   }
 
   #removeCall({ scope, id, source }: Deletion): ScriptCall {
@@ -216,6 +257,13 @@ export class RedisSink implements Sink {
       this.#prepared = undefined;
       throw error;
     }
+  }
+
+  #tellIndex(state: IndexState): void {
+    const fields = { prefix: this.#keys.prefix, index: indexText(state) };
+    if (state.kind === 'made') this.#log.info('redis vector index created', fields);
+    else if (state.kind === 'ready') this.#log.info('redis vector index is there', fields);
+    else this.#log.info('redis collection has no vector index: a search reads every row', fields);
   }
 
   async #warnOfEviction(): Promise<void> {
