@@ -24,7 +24,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'programs do not know each other',
-    from: /^workers\//,
+    from: /^workers\/(?!search\/)/,
     mayNotImport: /^(online|scripts|test)\//,
     typesToo: true,
   },
@@ -45,6 +45,12 @@ const rules: readonly Rule[] = [
     name: 'the server knows the page only as it is bundled',
     from: /^(src|online|workers|scripts)\//,
     mayNotImport: /^page\//,
+    typesToo: true,
+  },
+  {
+    name: 'the command search is a user of the online module',
+    from: /^workers\/search\//,
+    mayNotImport: /^(scripts|test)\/|^online\/(?!index\.ts$)/,
     typesToo: true,
   },
 ];

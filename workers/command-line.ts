@@ -38,6 +38,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./ingest.ts')).registerIngestCommand,
   },
   {
+    name: 'search',
+    summary: 'ask the store: embed a query, find the nearest chunks, rerank them',
+    load: async () => (await import('./search.ts')).registerSearchCommand,
+  },
+  {
     name: 'dlq',
     summary: 'dead letters: list, show, count, replay and purge them',
     load: async () => (await import('./dlq.ts')).registerDlqCommand,

@@ -234,6 +234,14 @@ export function readStatusConfig(env: Env, machine: Machine = thisMachine()): St
   return finish(read, { ...identity, kafka, deadLetterTopic, sink, retry, inference, apiKey: server.apiKey });
 }
 
+export type SearchConfig = Warnings & IdentityConfig & { readonly sink: SinkConfig };
+
+/** `search` reads the store of the worker; how the models are asked is the online module's own part. */
+export function readSearchConfig(env: Env, machine: Machine = thisMachine()): SearchConfig {
+  const read = openReader(env, machine, 'online_embedding');
+  return finish(read, { ...readServer(read, machine.hostName).identity, sink: readSink(read) });
+}
+
 export type ModelCallConfig = Warnings & IdentityConfig & Pick<InferenceConfig, 'tritonGrpcUrl' | 'tls'>;
 
 /** `models check` and `models golden`: how to reach one model server; options of the command line come before. */

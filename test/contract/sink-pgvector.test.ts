@@ -29,7 +29,7 @@ describeSinkContract('pgvector', {
   traces,
   plantForeign: async (table) => void (await runSql(postgres().url, `CREATE TABLE "${table}" (id int)`)),
 });
-describeSinkScan('pgvector', { durable: true, create, traces });
+describeSinkScan('pgvector', { durable: true, create });
 describeSinkContract('pgvector with vector columns', {
   durable: true,
   traces,

@@ -27,7 +27,7 @@ describeSinkContract('redis', {
   traces,
   plantForeign: async (collection) => void (await plain().set(`${collection}:meta`, 'not a hash')),
 });
-describeSinkScan('redis', { durable: true, create, traces });
+describeSinkScan('redis', { durable: true, create });
 describeSinkContract('redis with FP32 blobs', {
   durable: true,
   traces,
