@@ -1,7 +1,8 @@
 /** What a client is made of: from options in code, or from environment variables. Every problem is told at once. */
 
 import { tlsProblems } from '../src/config/file-types.ts';
-import { type Machine, readOnlineConfig, thisMachine } from '../src/config/programs.ts';
+import { type Machine, thisMachine } from '../src/config/program-reader.ts';
+import { readOnlineConfig } from '../src/config/programs.ts';
 import type { OnlineConfig, OnlinePoolConfig } from '../src/config/sections/online.ts';
 import { asServingError, ServingError } from '../src/errors.ts';
 import { parseTarget } from '../src/inference/target.ts';

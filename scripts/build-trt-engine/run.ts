@@ -5,7 +5,7 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { readEngineBuildConfig } from '../../src/config/programs.ts';
+import { readEngineBuildConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
 import { ANSWER } from '../model-config/tensor-contract.ts';
 import { writeWhole } from '../onnx/model-file.ts';

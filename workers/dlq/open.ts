@@ -1,6 +1,6 @@
 /** What every `dlq` command works with: the worker's settings, a client, and the dead-letter topic as it is at this moment. */
 import type { Env } from '../../src/config/env-reader.ts';
-import { type DlqConfig, readDlqConfig } from '../../src/config/programs.ts';
+import { type DlqConfig, readDlqConfig } from '../../src/config/tool-programs.ts';
 import { isServingError, ServingError } from '../../src/errors.ts';
 import type { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { type Letter, letterOf } from '../../src/kafka/letter.ts';

@@ -1,8 +1,8 @@
 /** What `models check` and `models golden` share: the options of a call to a live model, its client, and its time limit. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Env } from '../../src/config/env-reader.ts';
-import { readModelCallConfig } from '../../src/config/programs.ts';
 import { inferenceSettings } from '../../src/config/sections/inference.ts';
+import { readModelCallConfig } from '../../src/config/tool-programs.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';
 import { logPoolEvent } from '../../src/inference/pool-log.ts';

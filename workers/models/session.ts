@@ -4,7 +4,7 @@
  * A signal stops at once and loses nothing: what has travelled is kept, and the next run goes on from there.
  */
 import type { Env } from '../../src/config/env-reader.ts';
-import { readModelsConfig } from '../../src/config/programs.ts';
+import { readModelsConfig } from '../../src/config/tool-programs.ts';
 import type { Patience } from '../../src/registry/fetch-range.ts';
 import { openStorage } from '../../src/registry/open-storage.ts';
 import type { RegistryStorage } from '../../src/registry/storage.ts';

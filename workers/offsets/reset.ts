@@ -1,6 +1,6 @@
 /** `rag-serving offsets reset`: moves the group to other offsets while nobody is in it. */
 import type { Env } from '../../src/config/env-reader.ts';
-import { readProduceConfig } from '../../src/config/programs.ts';
+import { readProduceConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
 import { moveOffsets, offsetsAt, refuseLiveGroup } from '../../src/kafka/group-control.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';

@@ -1,6 +1,6 @@
 /** `rag-serving offsets show`: where the group stands in each partition. */
 import type { Env } from '../../src/config/env-reader.ts';
-import { readProduceConfig } from '../../src/config/programs.ts';
+import { readProduceConfig } from '../../src/config/tool-programs.ts';
 import { groupState } from '../../src/kafka/group-control.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { withKafkaTool } from '../tool/kafka-tool.ts';

@@ -1,6 +1,6 @@
 /** `rag-serving plan`: reads settings and options, says the plan. */
 import type { Env } from '../../src/config/env-reader.ts';
-import { readPlanConfig } from '../../src/config/programs.ts';
+import { readPlanConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
 import type { VectorDtype } from '../../src/kserve/contract.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';

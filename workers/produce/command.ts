@@ -1,7 +1,7 @@
 /** Runs `produce` for a person or a script: settings, Kafka, signals, progress, summary, exit code. */
 import { resolve } from 'node:path';
 import type { Env } from '../../src/config/env-reader.ts';
-import { type ProduceConfig, readProduceConfig } from '../../src/config/programs.ts';
+import { type ProduceConfig, readProduceConfig } from '../../src/config/tool-programs.ts';
 import { isServingError, ServingError } from '../../src/errors.ts';
 import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient } from '../../src/kafka/client.ts';

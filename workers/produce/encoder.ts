@@ -7,8 +7,8 @@ import { undecodable } from '../../src/schemas/faults.ts';
 import { schemaCodec } from '../../src/schemas/schema-codec.ts';
 import { checkSubject } from '../../src/schemas/subject-check.ts';
 import { framed } from '../../src/schemas/wire-format.ts';
-import { registryClient } from '../schema-values.ts';
 import type { Outgoing } from '../files/message.ts';
+import { registryClient } from '../schema-values.ts';
 
 /** Throws VALUE_UNDECODABLE for a message that the schema does not hold. */
 export type Encode = (message: Outgoing) => Outgoing;

@@ -1,8 +1,8 @@
 /** The retry queue of the worker of these settings, and the retries in it that are meant. */
 import type { Env } from '../../src/config/env-reader.ts';
 import { loadTlsMaterial } from '../../src/config/file-types.ts';
-import { type RetriesConfig, readRetriesConfig } from '../../src/config/programs.ts';
 import type { DurableRetryConfig } from '../../src/config/sections/retry.ts';
+import { type RetriesConfig, readRetriesConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
 import { messageIds } from '../../src/kafka/letter.ts';
 import { createBullmqRetryAdmin } from '../../src/retry/bullmq-retry-admin.ts';

@@ -6,9 +6,10 @@
 import { createOnline, type Online } from '../../online/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Env } from '../../src/config/env-reader.ts';
-import { readOnlineConfig, readSearchConfig, type SearchConfig } from '../../src/config/programs.ts';
+import { readOnlineConfig } from '../../src/config/programs.ts';
 import { onlineSettings } from '../../src/config/sections/online.ts';
 import { sinkSettings } from '../../src/config/sections/sink.ts';
+import { readSearchConfig, type SearchConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
 import { contractMismatch } from '../../src/sinks/contract-check.ts';
 import { createSink } from '../../src/sinks/registry.ts';

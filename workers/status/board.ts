@@ -2,9 +2,10 @@
  * All that `status` asks, opened by the worker's settings and asked side by side. What is not set up is not asked. Nothing is
  * made or changed in any of it, but for the group that reads the last dead letter and is deleted afterwards.
  */
-import type { StatusConfig } from '../../src/config/programs.ts';
+
 import { secretSpellings } from '../../src/config/redact.ts';
 import { inferenceSettings } from '../../src/config/sections/inference.ts';
+import type { StatusConfig } from '../../src/config/tool-programs.ts';
 import { isServingError } from '../../src/errors.ts';
 import type { InferenceClient } from '../../src/inference/client.ts';
 import { createGrpcInferenceClient } from '../../src/inference/grpc-client.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import type { Env } from '../../src/config/env-reader.ts';
-import { readStatusConfig, type StatusConfig } from '../../src/config/programs.ts';
+import { readStatusConfig, type StatusConfig } from '../../src/config/tool-programs.ts';
 import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient } from '../../src/kafka/client.ts';
 import { silentLog } from '../../src/telemetry/log.ts';

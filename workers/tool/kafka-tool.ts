@@ -1,5 +1,5 @@
 /** What every command that asks a broker begins with: its settings, a quiet log, a client that is closed however it ends. */
-import type { ProduceConfig } from '../../src/config/programs.ts';
+import type { ProduceConfig } from '../../src/config/tool-programs.ts';
 import { KafkaAdmin } from '../../src/kafka/admin.ts';
 import { createKafkaClient, type KafkaClient } from '../../src/kafka/client.ts';
 import type { Log } from '../../src/telemetry/log.ts';

@@ -1,5 +1,5 @@
 /** The log of a command at a terminal, on standard error; the warnings of its settings go there first. */
-import type { Warnings } from '../../src/config/programs.ts';
+import type { Warnings } from '../../src/config/program-reader.ts';
 import { secretSpellings } from '../../src/config/redact.ts';
 import type { IdentityConfig } from '../../src/config/sections/server.ts';
 import type { Log } from '../../src/telemetry/log.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunningS3, startS3 } from '../../../scripts/stack/s3.ts';
-import { readModelsConfig } from '../../../src/config/programs.ts';
+import { readModelsConfig } from '../../../src/config/tool-programs.ts';
 import { openStorage } from '../../../src/registry/open-storage.ts';
 import { Authority } from '../../support/certificates.ts';
 import { s3Environment } from '../../support/s3-options.ts';

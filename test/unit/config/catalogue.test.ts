@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { allSettings, defaultText, renderEnvExample } from '../../../src/config/catalogue.ts';
-import { readEngineConfig, readProduceConfig, readWorkerConfig } from '../../../src/config/programs.ts';
+import { readEngineConfig, readWorkerConfig } from '../../../src/config/programs.ts';
 import { printableConfig } from '../../../src/config/redact.ts';
+import { readProduceConfig } from '../../../src/config/tool-programs.ts';
 import { machine, minimal } from './machine.ts';
 
 describe('the catalogue', () => {

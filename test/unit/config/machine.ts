@@ -1,5 +1,5 @@
 /** A machine that does not depend on the one the tests run on, and an environment on which the worker starts. */
-import type { Machine } from '../../../src/config/programs.ts';
+import type { Machine } from '../../../src/config/program-reader.ts';
 import { isServingError } from '../../../src/errors.ts';
 
 export function machine(more: Partial<Machine> = {}): Machine {

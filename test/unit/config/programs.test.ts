@@ -1,8 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Env } from '../../../src/config/env-reader.ts';
-import { readEngineConfig, readProduceConfig, readWorkerConfig } from '../../../src/config/programs.ts';
+import { readEngineConfig, readWorkerConfig } from '../../../src/config/programs.ts';
 import { printableConfig, secretSpellings } from '../../../src/config/redact.ts';
+import { readProduceConfig } from '../../../src/config/tool-programs.ts';
 import { machine, minimal, problemsOf } from './machine.ts';
 
 const worker = (env: Env = {}) => readWorkerConfig({ ...minimal, ...env }, machine());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readModelsConfig } from '../../../src/config/programs.ts';
+import { readModelsConfig } from '../../../src/config/tool-programs.ts';
 
 const read = (env: Record<string, string>) => readModelsConfig(env).registry;
 

@@ -8,13 +8,9 @@ import { describe, expect, it } from 'vitest';
 import { checkCandidates, checkQuery, checkTopK } from '../../../online/arguments.ts';
 import { readSettings } from '../../../online/settings.ts';
 import { allSettings } from '../../../src/config/catalogue.ts';
-import {
-  readEngineConfig,
-  readOnlineConfig,
-  readProduceConfig,
-  readWorkerConfig,
-} from '../../../src/config/programs.ts';
+import { readEngineConfig, readOnlineConfig, readWorkerConfig } from '../../../src/config/programs.ts';
 import { environmentSecrets, printableConfig, secretSpellings } from '../../../src/config/redact.ts';
+import { readProduceConfig } from '../../../src/config/tool-programs.ts';
 import { fromGrpcError, fromStreamError } from '../../../src/inference/grpc-errors.ts';
 import { decodeMessage } from '../../../src/kafka/decode.ts';
 import { kafkaError } from '../../../src/kafka/kafka-errors.ts';
