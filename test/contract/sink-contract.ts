@@ -191,6 +191,19 @@ export function describeSinkContract(name: string, harness: SinkHarness): void {
       await expect(sink.search(new Float32Array(3), 1)).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
     });
 
+    it('finds the nearest of one tenant, whatever stands in its name, and of all without one', async () => {
+      const sink = await open();
+      const tenants = ['acme', 'ACME', "o'brien", 'a,b', '%', '日本'];
+      await sink.write([rowOf('nobody'), ...tenants.map((tenantId) => rowOf(`of ${tenantId}`, { tenantId }))]);
+      const query = Float32Array.from({ length: DIMS }, (_, i) => (i === 0 ? 1 : 0));
+      for (const tenantId of tenants) {
+        const hits = await sink.search(query, { limit: 20, tenantId });
+        expect(hits.map((hit) => [hit.chunkId, hit.tenantId])).toEqual([[`of ${tenantId}`, tenantId]]);
+      }
+      expect(await sink.search(query, { limit: 20, tenantId: 'nobody' })).toEqual([]);
+      expect(await sink.search(query, { limit: 20 })).toHaveLength(1 + tenants.length);
+    });
+
     it('rejects when the caller has given up, with a class that keeps the chunk', async () => {
       const sink = await open();
       await expect(sink.write([rowOf('a')], AbortSignal.abort())).rejects.toMatchObject({ failureClass: 'outage' });

@@ -9,7 +9,9 @@ import { systemClock } from '../../src/clock.ts';
 import { bytesPerVector } from '../../src/kserve/contract.ts';
 import { embedderContract } from '../../src/kserve/model-contract.ts';
 import { InlineTransport } from '../../src/pipeline/inline-transport.ts';
+import { updateChangeover } from '../../src/sinks/changeover.ts';
 import { createSink } from '../../src/sinks/registry.ts';
+import { createStoreAdmin } from '../../src/sinks/store-admin.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { type RunningEngine, runEngine } from '../contract/engine/engine-fixture.ts';
 import { rowOf } from '../contract/sink-rows.ts';
@@ -130,4 +132,17 @@ it('the engine away and the store away are told by their addresses', async () =>
 it('a blank query and an empty input are wrong usage', async () => {
   expect(await search([' '])).toMatchObject({ code: 2, output: expect.stringContaining('blank') });
   expect(await search([])).toMatchObject({ code: 2, output: expect.stringContaining('query') });
+});
+
+it('looks into the collection that was made current under the configured name', async () => {
+  await fill('newer', { rows: 2 });
+  const admin = await createStoreAdmin({ name: 'lancedb', options: { uri: folder, table: 'chunks' } }, silentLog);
+  try {
+    await updateChangeover(admin, 'chunks', (now) => ({ ...now, current: 'newer' }));
+    expect((await search(['SENTINEL pears'])).output).toMatch(/LanceDB table "newer".*2 rows/);
+    await updateChangeover(admin, 'chunks', (now) => ({ ...now, current: undefined }));
+    expect((await search(['SENTINEL pears'])).output).toMatch(/LanceDB table "chunks".*3 rows/);
+  } finally {
+    await admin.close();
+  }
 });

@@ -11,6 +11,7 @@ import { onlineSettings } from '../../src/config/sections/online.ts';
 import { sinkSettings } from '../../src/config/sections/sink.ts';
 import { readSearchConfig, type SearchConfig } from '../../src/config/tool-programs.ts';
 import { ServingError } from '../../src/errors.ts';
+import { currentChoice } from '../../src/sinks/changeover.ts';
 import { contractMismatch } from '../../src/sinks/contract-check.ts';
 import { createSink } from '../../src/sinks/registry.ts';
 import type { CollectionDescription, Sink } from '../../src/sinks/sink.ts';
@@ -42,7 +43,9 @@ export async function runSearch(query: string | undefined, flags: SearchFlags, e
   const { model } = readOnlineConfig(onlineEnv).embed;
   const log = toolLog(config, 'rag-serving-search');
   return interruptible(async (signal) => {
-    const sink = await createSink(sinkChoice(config.sink), log, systemClock);
+    // What a switch of `reembed` made current, under the name that the settings have.
+    const current = await currentChoice(sinkChoice(config.sink), log, signal);
+    const sink = await createSink(current, log, systemClock);
     let online: Online | undefined;
     try {
       const collection = await sink.inspect(signal);

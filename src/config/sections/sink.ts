@@ -12,7 +12,8 @@ import { type PgVectorSinkConfig, pgvectorSettings, readPgVector } from './sink-
 
 export const sinkKinds = ['lancedb', 'redis', 'pgvector', 'kafka-topic', 'module', 'memory'] as const;
 /** As in src/sinks/redis/search-index.ts. */
-const redisIndexes = ['hnsw', 'flat', 'off'] as const;
+/** FLAT compares with every vector, HNSW with some. */
+export const redisIndexes = ['hnsw', 'flat', 'off'] as const;
 const vectorDtypes = ['FP16', 'FP32'] as const;
 
 export const sinkSettings = {

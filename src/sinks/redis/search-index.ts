@@ -5,11 +5,11 @@
  * releases answer alike is read. Surprising: a tag with a comma would be two tags, and case would be lost, unless the
  * index is told otherwise.
  */
+import type { redisIndexes } from '../../config/sections/sink.ts';
 import { ServingError } from '../../errors.ts';
 import type { VectorDtype } from '../../kserve/contract.ts';
 
-export const redisIndexKinds = ['hnsw', 'flat', 'off'] as const;
-export type RedisIndexKind = (typeof redisIndexKinds)[number];
+export type RedisIndexKind = (typeof redisIndexes)[number];
 
 export type IndexWanted = {
   readonly name: string;
