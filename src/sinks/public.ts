@@ -20,5 +20,15 @@ export { planRemoval, planWrite, type RemovalPlan, type StoredKey, type WritePla
 export { isNewerRevision, type Revision } from './revision.ts';
 export { type ScreenedRows, screenRows } from './row-check.ts';
 export { checkQuery, cosine, decodeVector, Nearest } from './similarity.ts';
-export type { CollectionDescription, RowOutcome, ScanPage, SearchHit, Sink, SinkRow, StoredRow } from './sink.ts';
+export type {
+  CollectionDescription,
+  RowOutcome,
+  ScanPage,
+  SearchHit,
+  SearchScope,
+  Sink,
+  SinkRow,
+  StoredRow,
+} from './sink.ts';
+export { scopeOf } from './sink.ts';
 export { type Mark, type Tombstone, Tombstones } from './tombstones.ts';

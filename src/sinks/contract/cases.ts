@@ -151,6 +151,16 @@ export function sinkContract(harness: SinkContractHarness): readonly SinkContrac
       );
       strictEqual(hits[0]?.text, 'here');
     }),
+    test('finds the nearest of one tenant only', async (sink) => {
+      await sink.write([rowOf('nobody', 1n), rowOf('theirs', 2n, { tenantId: 'ACME' })]);
+      await sink.write([rowOf('ours', 3n, { tenantId: 'acme', vector: vectorOf([1, 1]) })]);
+      const query = Float32Array.from({ length: DIMS }, (_, at) => (at === 0 ? 1 : 0));
+      const hits = await sink.search(query, { limit: 5, tenantId: 'acme' });
+      deepStrictEqual(
+        hits.map(({ chunkId, tenantId }) => [chunkId, tenantId]),
+        [['ours', 'acme']],
+      );
+    }),
     test('gives up when its caller has, with a class that keeps the chunk', async (sink) => {
       await rejects(sink.write([rowOf('a', 1n)], AbortSignal.abort()), {
         name: 'ServingError',

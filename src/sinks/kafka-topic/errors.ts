@@ -1,5 +1,7 @@
 /** Errors of Kafka as those of a store: the same classes, and what to do about them. */
 import { ServingError } from '../../errors.ts';
+import type { TopicConfig } from '../../kafka/topic-config.ts';
+import type { SinkRow } from '../sink.ts';
 
 /** @param what what failed, as in "Kafka topic x: what" */
 export function translateKafkaError(error: unknown, what: string, topic: string): ServingError {
@@ -29,4 +31,13 @@ export function translateKafkaError(error: unknown, what: string, topic: string)
     default:
       return error;
   }
+}
+
+export function tooLarge(row: SinkRow, bytes: number, { maxMessageBytes }: TopicConfig, topic: string): ServingError {
+  const remedy = 'raise max.message.bytes of the topic, take the binary form, or store no text';
+  return new ServingError(
+    'SINK_ROW_REFUSED',
+    `the row's record has about ${bytes} bytes; topic ${topic} takes ${maxMessageBytes}: ${remedy}`,
+    { details: { offset: row.source.offset, partition: row.source.partition } },
+  );
 }

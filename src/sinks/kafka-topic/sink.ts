@@ -24,8 +24,18 @@ import { bounded, throwIfAborted } from '../bounded.ts';
 import { contractMismatch, openForReading } from '../contract-check.ts';
 import { screenRows } from '../row-check.ts';
 import { checkQuery } from '../similarity.ts';
-import type { CollectionDescription, RowOutcome, SearchHit, Sink, SinkRow, StoredRow } from '../sink.ts';
-import { translateKafkaError } from './errors.ts';
+import {
+  type CollectionDescription,
+  type RowOutcome,
+  type SearchHit,
+  type SearchScope,
+  type Sink,
+  type SinkRow,
+  type StoredRow,
+  scopeOf,
+} from '../sink.ts';
+import { tooLarge, translateKafkaError } from './errors.ts';
+import { tellOpened } from './opened.ts';
 import { type KafkaTopicSinkOptions, type ResolvedKafkaTopicOptions, resolveKafkaTopicOptions } from './options.ts';
 import { deletionRecords, rowRecord } from './record.ts';
 import { lastContract, readView, type TopicViewOptions } from './topic-view.ts';
@@ -92,7 +102,7 @@ export class KafkaTopicSink implements Sink {
     if (mismatch !== undefined) throw mismatch;
     await this.#bounded('opening', () => this.#beginOnce(), signal);
     this.#collection = { ...opened, contract, writable: true };
-    this.#tell(this.#collection);
+    tellOpened(this.#log, this.#options, this.#collection);
   }
 
   /** A topic that holds nothing is as good as none: only its records tell whose it is. */
@@ -154,9 +164,14 @@ export class KafkaTopicSink implements Sink {
     return (await this.#view('count', signal)).count();
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
-    checkQuery(vector, limit, this.#require().contract);
-    return (await this.#view('search', signal)).search(vector, limit);
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
+    const scope = scopeOf(wanted);
+    checkQuery(vector, scope.limit, this.#require().contract);
+    return (await this.#view('search', signal)).search(vector, scope);
   }
 
   async fetch(chunkIds: readonly string[], signal?: AbortSignal): Promise<readonly StoredRow[]> {
@@ -261,15 +276,6 @@ export class KafkaTopicSink implements Sink {
     }
   }
 
-  #tell({ config, partitions }: Collection): void {
-    const { topic, format, compression } = this.#options;
-    this.#log.info('kafka topic is open', { topic, partitions, format, compression, ...config });
-    if (!config.cleanupPolicy.includes('compact')) {
-      const advice = 'set cleanup.policy=compact to keep the last row of every chunk for as long as the topic lives';
-      this.#log.warn('kafka topic forgets rows by age or size', { topic, retentionMs: config.retentionMs, advice });
-    }
-  }
-
   #checkNew(signal: AbortSignal | undefined): void {
     if (this.#closed || this.#collection) {
       throw new ServingError('ARGUMENT_INVALID', `the kafka-topic sink is ${this.#closed ? 'closed' : 'open already'}`);
@@ -287,13 +293,4 @@ export class KafkaTopicSink implements Sink {
     if (this.#collection !== undefined) return this.#collection;
     throw new ServingError('SINK_UNAVAILABLE', `the kafka-topic sink is ${this.#closed ? 'closed' : 'not open'}`);
   }
-}
-
-function tooLarge(row: SinkRow, bytes: number, { maxMessageBytes }: TopicConfig, topic: string): ServingError {
-  const remedy = 'raise max.message.bytes of the topic, take the binary form, or store no text';
-  return new ServingError(
-    'SINK_ROW_REFUSED',
-    `the row's record has about ${bytes} bytes; topic ${topic} takes ${maxMessageBytes}: ${remedy}`,
-    { details: { offset: row.source.offset, partition: row.source.partition } },
-  );
 }

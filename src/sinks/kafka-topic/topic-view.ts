@@ -12,7 +12,7 @@ import type { VectorContract } from '../../kserve/contract.ts';
 import type { RawMessage } from '../../records/chunk.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { MemorySink } from '../memory/sink.ts';
-import type { SearchHit, Sink, StoredRow } from '../sink.ts';
+import type { SearchHit, SearchScope, Sink, StoredRow } from '../sink.ts';
 import { contractOf, decodeEmbeddingRecord, type RecordContract } from './record.ts';
 
 export type TopicViewOptions = {
@@ -49,12 +49,12 @@ export class TopicView {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  async search(vector: Float32Array, limit: number): Promise<readonly SearchHit[]> {
-    const hits = await this.#each((rows) => rows.search(vector, limit));
+  async search(vector: Float32Array, scope: SearchScope): Promise<readonly SearchHit[]> {
+    const hits = await this.#each((rows) => rows.search(vector, scope));
     return hits
       .flat()
       .sort((a, b) => b.score - a.score)
-      .slice(0, limit);
+      .slice(0, scope.limit);
   }
 
   async fetch(chunkIds: readonly string[]): Promise<readonly StoredRow[]> {

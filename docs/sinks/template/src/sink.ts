@@ -18,6 +18,7 @@ import {
   planRemoval,
   planWrite,
   readContract,
+  scopeOf,
   screenRows,
   ServingError,
   throwIfAborted,
@@ -30,6 +31,7 @@ import {
   type Log,
   type RowOutcome,
   type SearchHit,
+  type SearchScope,
   type Sink,
   type SinkRow,
   type SourcePosition,
@@ -149,13 +151,21 @@ class NdjsonSink implements Sink {
     return this.#rows.size;
   }
 
-  async search(vector: Float32Array, limit: number, signal?: AbortSignal): Promise<readonly SearchHit[]> {
+  async search(
+    vector: Float32Array,
+    wanted: number | SearchScope,
+    signal?: AbortSignal,
+  ): Promise<readonly SearchHit[]> {
     const contract = this.#opened(signal);
+    const { limit, tenantId: only } = scopeOf(wanted);
     checkQuery(vector, limit, contract);
     const nearest = new Nearest<StoredRow>(limit);
-    for (const row of this.#rows.values()) nearest.offer(cosine(vector, decodeVector(row.vector, contract.dtype)), row);
-    return nearest.best().map(({ score, item: { chunkId, documentId, text, metadata } }) => {
-      return { chunkId, documentId, score, text, metadata };
+    for (const row of this.#rows.values()) {
+      if (only !== undefined && row.tenantId !== only) continue;
+      nearest.offer(cosine(vector, decodeVector(row.vector, contract.dtype)), row);
+    }
+    return nearest.best().map(({ score, item: { chunkId, documentId, tenantId, text, metadata } }) => {
+      return { chunkId, documentId, tenantId, score, text, metadata };
     });
   }
 
