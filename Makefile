@@ -99,10 +99,10 @@ generate: node_modules/.installed
 generate-check: node_modules/.installed
 	@npm run --silent generate:check
 
-## docs: what is written from tables and schemas in the code: docs/metrics.md, docs/settings.md, docs/openapi.json, .env.example, dashboards, model-repos
+## docs: what is written from tables and schemas in the code: docs/metrics.md, docs/settings.md, docs/exit-codes.md, docs/openapi.json, .env.example, dashboards, model-repos
 .PHONY: docs
 docs: node_modules/.installed
-	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy test/unit/ops/openapi.test.ts test/unit/scripts/build-model-repos/committed.test.ts -u
+	@node_modules/.bin/vitest run --project unit test/unit/config test/unit/telemetry test/unit/deploy test/unit/ops/openapi.test.ts test/unit/scripts/build-model-repos/committed.test.ts test/unit/workers/help.test.ts -u
 
 ## build: compile to dist/
 .PHONY: build

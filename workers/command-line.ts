@@ -7,6 +7,15 @@ import type { Env } from '../src/config/env-reader.ts';
 import { EXIT_CODES_HELP, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { printError } from './print-error.ts';
 
+const HELP = `
+Settings are environment variables: see .env.example.
+
+Examples:
+  rag-serving ingest docs/                 files into a store, without any server
+  rag-serving help dlq                     the commands of a group
+  source <(rag-serving completion bash)    completion in this shell
+${EXIT_CODES_HELP}`;
+
 type Register = (program: Command, env: Env) => void;
 type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<Register> };
 
@@ -78,6 +87,11 @@ export const commands: readonly CommandEntry[] = [
     summary: 'push, pull, list, verify and gc of a model registry (S3 or a folder); check and golden of live models',
     load: async () => (await import('./models.ts')).registerModelsCommand,
   },
+  {
+    name: 'completion',
+    summary: 'completion of commands, options and values for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).registerCompletionCommand,
+  },
 ];
 
 export type CommandLine = {
@@ -92,7 +106,7 @@ export type CommandLine = {
 export async function runCommandLine(line: CommandLine): Promise<number | undefined> {
   const args = line.args[0] === 'help' ? [...line.args.slice(1), '--help'] : [...line.args];
   try {
-    const program = await buildProgram(args[0], line);
+    const program = await buildProgram((name) => name === args[0], line);
     await program.parseAsync(args, { from: 'user' });
     return undefined;
   } catch (error) {
@@ -102,16 +116,17 @@ export async function runCommandLine(line: CommandLine): Promise<number | undefi
   }
 }
 
-async function buildProgram(
-  asked: string | undefined,
-  { env, version, stdout, stderr }: CommandLine,
+/** The program with the commands that are `wanted` loaded, of the others only name and summary. */
+export async function buildProgram(
+  wanted: (name: string) => boolean,
+  { env, version, stdout, stderr }: Omit<CommandLine, 'args'>,
 ): Promise<Command> {
   const program = new Command('rag-serving')
     .description('Text chunks from Kafka through a GPU model into a vector store without losing one.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
-    .addHelpText('after', `\nSettings are environment variables: see .env.example.\n${EXIT_CODES_HELP}`)
+    .addHelpText('after', HELP)
     .showHelpAfterError('(see --help)')
     .exitOverride()
     .configureOutput({
@@ -119,7 +134,7 @@ async function buildProgram(
       writeErr: (text) => void stderr.write(text),
     });
   for (const { name, summary, load } of commands) {
-    if (name === asked) (await load())(program, env);
+    if (wanted(name)) (await load())(program, env);
     else program.command(name).description(summary);
   }
   return program;

@@ -28,6 +28,12 @@ Examples:
   rag-serving dlq list --document doc-7 --json    one JSON object a line
 ${EXIT_CODES_HELP}`;
 
+const STATS_HELP = `
+Examples:
+  rag-serving dlq stats --since 24h
+  rag-serving dlq stats --pending --json
+${EXIT_CODES_HELP}`;
+
 const SHOW_HELP = `
 The letter is named as list names it. Key, value and the producer's headers are told by their size and shape.
 
@@ -93,7 +99,7 @@ export function registerDlqCommand(program: Command, env: Env): void {
 
   stated(dlq.command('stats').description('how many, by code, stage, age, partition, origin and replays'))
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', STATS_HELP)
     .action(async (flags: StatsFlags) => {
       process.exitCode = await (await import('./dlq/stats.ts')).runStats(flags, env);
     });

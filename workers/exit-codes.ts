@@ -13,12 +13,24 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** As `--help` and docs/exit-codes.md say it. */
+export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'done, or drained after a signal',
+  failed: 'failed',
+  usage: 'wrong usage or settings',
+  unfinished: 'stopped with work not finished (nothing is lost: run it again)',
+};
+
 /** What `models check` found, for rollouts and probes: 1 may be tried again later, 3 is not to be rolled out. */
 export const checkExitCodes = { equal: exitCodes.done, unchecked: exitCodes.failed, differs: 3 } as const;
 
 export const EXIT_CODES_HELP = `
-Exit codes: 0 done, or drained after a signal; 1 failed; 2 wrong usage or settings;
-3 stopped with work not finished (nothing is lost: run it again); of models check: the model differs.`;
+Exit codes: ${said('done')}; ${said('failed')}; ${said('usage')};
+${said('unfinished')}; of models check: the model differs.`;
+
+function said(name: keyof typeof exitCodes): string {
+  return `${exitCodes[name]} ${exitCodeMeanings[name]}`;
+}
 
 export function exitCodeOf(error: unknown): ExitCode {
   if (isServingError(error, 'CONFIG_INVALID', 'ARGUMENT_INVALID')) return exitCodes.usage;

@@ -15,6 +15,12 @@ Examples:
   rag-serving offsets reset --to-time 2h --dry-run
 ${EXIT_CODES_HELP}`;
 
+const SHOW_HELP = `
+Examples:
+  rag-serving offsets show
+  rag-serving offsets show --json
+${EXIT_CODES_HELP}`;
+
 const RESET_HELP = `
 No worker may run: one that is in the group is refused, by its name. Records that are read again are embedded again and
 replace what is stored, unless that is newer. Moving forward leaves records out for good, so it asks for --skip-unread.
@@ -38,7 +44,7 @@ export function registerOffsetsCommand(program: Command, env: Env): void {
     .command('show')
     .description('committed offsets, ends and lag of each partition')
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', SHOW_HELP)
     .action(async (flags: ShowFlags) => {
       process.exitCode = await (await import('./offsets/show.ts')).runShow(flags, env);
     });

@@ -18,6 +18,10 @@ golden check once each time it was loaded (see rag-serving models check --help).
 Signals: SIGTERM or SIGINT: not ready at once; it goes on answering while Triton lives, for RAG_SERVING_OPS_LINGER_MS at
 most. A second signal ends it. SIGUSR2 switches the log to DEBUG and back.
 
+Examples:
+  rag-serving ops
+  RAG_SERVING_POOL_TYPE=online_reranker RAG_SERVING_SERVER_PORT=8081 rag-serving ops
+
 Exit codes: 0 stopped by a signal, 1 failed, 2 wrong settings or a port that is taken.`;
 
 export function registerOpsCommand(program: Command, env: Env): void {

@@ -48,6 +48,30 @@ Examples:
   rag-serving reembed switch --to chunks_v2 --tolerance 0 --max-lag 0 --yes
 ${EXIT_CODES_HELP}`;
 
+const STATUS_HELP = `
+Examples:
+  rag-serving reembed status
+  rag-serving reembed status --json
+${EXIT_CODES_HELP}`;
+
+const VERIFY_HELP = `
+Examples:
+  rag-serving reembed verify --to chunks_v2
+  rag-serving reembed verify --to chunks_v2 --all --json
+${EXIT_CODES_HELP}`;
+
+const ROLLBACK_HELP = `
+Examples:
+  rag-serving reembed rollback --dry-run
+  rag-serving reembed rollback --yes
+${EXIT_CODES_HELP}`;
+
+const DROP_HELP = `
+Examples:
+  rag-serving reembed drop --collection chunks_v1 --dry-run
+  rag-serving reembed drop --collection chunks_v1 --yes
+${EXIT_CODES_HELP}`;
+
 const MAX_COUNT = 1_000_000_000;
 
 /** Adds the `reembed` commands. `env` is the process's environment. */
@@ -77,7 +101,7 @@ export function registerReembedCommand(program: Command, env: Env): void {
     .command('status')
     .description('the collections: rows, fingerprints, lag, and which one readers find')
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', STATUS_HELP)
     .action(async (flags: StatusFlags) => {
       process.exitCode = await (await import('./reembed/status.ts')).runStatus(flags, env);
     });
@@ -89,7 +113,7 @@ export function registerReembedCommand(program: Command, env: Env): void {
     .option('--sample <n>', 'so many rows', integerIn(1, MAX_COUNT), 10_000)
     .option('--all', 'every row')
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', VERIFY_HELP)
     .action(async (flags: VerifyFlags) => {
       process.exitCode = await (await import('./reembed/verify.ts')).runVerify(flags, env);
     });
@@ -116,7 +140,7 @@ export function registerReembedCommand(program: Command, env: Env): void {
     .option('--dry-run', 'say what would be switched, and do nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', ROLLBACK_HELP)
     .action(async (flags: RollbackFlags) => {
       process.exitCode = await (await import('./reembed/switch.ts')).runRollback(flags, env);
     });
@@ -128,7 +152,7 @@ export function registerReembedCommand(program: Command, env: Env): void {
     .option('--dry-run', 'say what would be deleted, and do nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as one JSON object')
-    .addHelpText('after', EXIT_CODES_HELP)
+    .addHelpText('after', DROP_HELP)
     .action(async (flags: DropFlags) => {
       process.exitCode = await (await import('./reembed/drop.ts')).runDrop(flags, env);
     });

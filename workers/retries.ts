@@ -18,6 +18,12 @@ Examples:
   rag-serving retries drop --document doc-7 --dry-run
 ${EXIT_CODES_HELP}`;
 
+const LIST_HELP = `
+Examples:
+  rag-serving retries list --code INFERENCE_REJECTED
+  rag-serving retries list --document doc-7 --json
+${EXIT_CODES_HELP}`;
+
 const RUN_NOW_HELP = `
 What waits for its time is made due; a worker takes it within half a second. The attempt counts like any other.
 
@@ -48,7 +54,7 @@ export function registerRetriesCommand(program: Command, env: Env): void {
       .description(description)
       .addHelpText('after', help);
 
-  filtered('list', 'the retries: running, due, then those that wait, the next one first', EXIT_CODES_HELP)
+  filtered('list', 'the retries: running, due, then those that wait, the next one first', LIST_HELP)
     .option('--limit <n>', 'at most so many (default: 100; all with --json)', integerIn(1, MAX_COUNT))
     .option('--json', 'one JSON object a line')
     .action(async (flags: RetriesListFlags) => {

@@ -18,6 +18,10 @@ them on; OTEL_EXPORTER_OTLP_PROTOCOL, _HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE
 OTEL_BSP_* are heeded; OTEL_SDK_DISABLED=true or OTEL_TRACES_EXPORTER=none switches them off. A collector that is away holds
 nothing up.
 
+Examples:
+  KAFKA_BOOTSTRAP_SERVERS=kafka:9092 RAG_SERVING_SINK=redis rag-serving worker
+  rag-serving worker --sink-module ./my-sink.mjs
+
 Exit codes: 0 drained, 1 failed, 2 wrong settings, 3 stopped with work not finished (not committed, read again later).`;
 
 export function registerWorkerCommand(program: Command, env: Env): void {

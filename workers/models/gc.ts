@@ -11,6 +11,10 @@ stay, for a push may be on its way; one that publishes just now is safe. Without
 is not wanted any more is removed by removing its object models/NAME/versions/VERSION.json; its blobs go with the next run.
 ${REGISTRY_HELP}
 
+Examples:
+  rag-serving models gc
+  rag-serving models gc --grace 7d --delete
+
 Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 the time or a signal ended it, run it again.`;
 
 type GcFlags = SessionFlags & { readonly grace: string; readonly delete?: true };

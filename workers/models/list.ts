@@ -6,6 +6,14 @@ import { exitCodes } from '../exit-codes.ts';
 import { bytesText } from '../tool/bytes-text.ts';
 import { printJson, REGISTRY_HELP, type SessionFlags, withRegistry } from './session.ts';
 
+const HELP = `${REGISTRY_HELP}
+
+Examples:
+  rag-serving models list
+  rag-serving models list online_embedding --json
+
+Exit codes: 0 done; 1 failed; 2 wrong usage or settings.`;
+
 export function registerList(models: Command, env: Env): void {
   models
     .command('list')
@@ -13,7 +21,7 @@ export function registerList(models: Command, env: Env): void {
     .argument('[name]', 'only this model')
     .option('--registry <uri>', 'another registry than MODEL_REGISTRY_STORAGE_URI')
     .option('--json', 'print a JSON array')
-    .addHelpText('after', `${REGISTRY_HELP}\n\nExit codes: 0 done; 1 failed; 2 wrong usage or settings.`)
+    .addHelpText('after', HELP)
     .action(async (name: string | undefined, flags: SessionFlags) => {
       const { listVersions } = await import('../../src/registry/list.ts');
       process.exitCode = await withRegistry(env, { ...flags, quiet: true }, async (session) => {

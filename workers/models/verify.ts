@@ -11,6 +11,10 @@ with the manifest of --against. Files that are not of the model are told, and do
 version is looked up in the registry: that it is there with its size, and with --deep that its content is right.
 ${REGISTRY_HELP}
 
+Examples:
+  rag-serving models verify /models/online_embedding
+  rag-serving models verify online_embedding:latest --remote --deep
+
 Exit codes: 0 all is as it should be; 1 something is not, or it failed; 2 wrong usage or settings; 3 interrupted.`;
 
 type VerifyFlags = SessionFlags & {
