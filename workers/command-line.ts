@@ -22,6 +22,11 @@ type CommandEntry = { readonly name: string; readonly summary: string; load(): P
 /** In the order of the help. */
 export const commands: readonly CommandEntry[] = [
   {
+    name: 'doctor',
+    summary: 'check all that an installation needs, and say what to do about what fails',
+    load: async () => (await import('./doctor.ts')).registerDoctorCommand,
+  },
+  {
     name: 'worker',
     summary: 'read chunks from Kafka, embed them, store the vectors, then commit',
     load: async () => (await import('./worker.ts')).registerWorkerCommand,

@@ -9,8 +9,9 @@ import { ConnectionTrouble, keepQuiet, type RetryRedis, type RetryRedisOptions, 
 import { readRecord, type StoredRecord } from './job-record.ts';
 import { type QueueIdentity, queueName } from './queue-name.ts';
 import { isHopeless, isLostJob, retryError } from './redis-errors.ts';
-import type { AdminOutcome, RetryAdmin, WaitingRetry, WaitingState } from './retry-admin.ts';
+import type { AdminOutcome, RetryAdmin, RetryServer, WaitingRetry, WaitingState } from './retry-admin.ts';
 import type { RetryCounts } from './retry-queue.ts';
+import { readSetup } from './server-checks.ts';
 
 export type RetryAdminOptions = {
   readonly redis: Pick<RetryRedisOptions, 'url' | 'tlsCa'> & Partial<RetryRedisOptions>;
@@ -40,6 +41,7 @@ class BullmqRetryAdmin implements RetryAdmin {
   readonly #redis: RetryRedis;
   readonly #queue: Queue<StoredRecord>;
   readonly #trouble: ConnectionTrouble;
+  readonly #log: Log;
   readonly #connectTimeoutMs: number;
   readonly #commandTimeoutMs: number;
 
@@ -52,6 +54,7 @@ class BullmqRetryAdmin implements RetryAdmin {
       commandTimeoutMs: this.#commandTimeoutMs,
     });
     this.#trouble = new ConnectionTrouble(this.#redis.server, log);
+    this.#log = log;
     this.#queue = new Queue<StoredRecord>(queueName(identity), {
       connection: { ...this.#redis.connection, connectionName: 'rag-serving-retry-admin' },
       prefix: keyPrefix,
@@ -87,6 +90,20 @@ class BullmqRetryAdmin implements RetryAdmin {
     const counted = () => this.#queue.getJobCounts('delayed', 'wait', 'active');
     const { delayed = 0, wait = 0, active = 0 } = await this.#ask('count retries', counted, signal);
     return { delayed, waiting: wait, active };
+  }
+
+  async server(signal?: AbortSignal): Promise<RetryServer> {
+    await this.#untilReady(signal);
+    const client = (await this.#queue.getBackend().client) as unknown as ServerReader;
+    const time = () => client.time().catch(() => undefined);
+    const [timeText, setup] = await this.#ask(
+      'look at the Redis of retries',
+      () => Promise.all([time(), readSetup(async (name) => (await client.config('GET', name)) as string[], this.#log)]),
+      signal,
+    );
+    const [seconds, micros] = timeText ?? [];
+    const atMs = seconds === undefined ? undefined : Number(seconds) * 1_000 + Number(micros) / 1_000;
+    return { atMs, setup };
   }
 
   async runNow(id: string): Promise<AdminOutcome> {
@@ -179,6 +196,10 @@ class BullmqRetryAdmin implements RetryAdmin {
 
 /** BullMQ's type of the client lists what BullMQ itself calls. */
 type ScoreReader = { zscore(key: string, member: string): Promise<string | null> };
+type ServerReader = {
+  time(): Promise<readonly [seconds: string | number, micros: string | number]>;
+  config(verb: 'GET', name: string): Promise<unknown>;
+};
 
 /** BullMQ throws a plain error for a job that it may not remove, and one of Redis has a code or a name of its own. */
 function isLocked(error: unknown): boolean {

@@ -15,6 +15,11 @@ const CUDA_CONTEXT_BYTES = 512 * MIB;
 const STATES_PER_LAYER = 9;
 const MODEL_TOKENS = 512;
 
+/** Of the worker at most, shared memory included. */
+export function workerMemoryBytes(maxInFlightBytes: number, regionBytes: number): number {
+  return WORKER_BASE_BYTES + MESSAGE_COPIES * maxInFlightBytes + regionBytes;
+}
+
 export type MemoryPlan = {
   readonly figures: readonly Figure[];
   readonly warnings: readonly string[];
@@ -27,7 +32,7 @@ export function planMemory(load: Workload, worker: WorkerFacts): MemoryPlan {
   const outputBytes = worker.batchSize * vectorBytes;
   const region = layoutFor({ slots: worker.slots, inputBytes: worker.slotInputBytes, outputBytes }).regionBytes;
   const batchBytes = worker.batchSize * (load.textBytes + 4);
-  const host = WORKER_BASE_BYTES + MESSAGE_COPIES * worker.maxInFlightBytes + region;
+  const host = workerMemoryBytes(worker.maxInFlightBytes, region);
   const weights = load.modelParameters * 2;
   const states = worker.batchSize * MODEL_TOKENS * load.dims * STATES_PER_LAYER * 2;
   const gpu = CUDA_CONTEXT_BYTES + weights + states;
