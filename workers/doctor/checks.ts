@@ -7,6 +7,7 @@ import { lookAtEngines, lookAtModel } from './checks/engine.ts';
 import { lookAtGroup } from './checks/group.ts';
 import { lookAtOpenFiles, memoryLimitBytes, memoryVerdict, nodeVerdict } from './checks/machine.ts';
 import { clockVerdict, lookAtRetries } from './checks/retries.ts';
+import { lookAtSchemas } from './checks/schemas.ts';
 import { settingsVerdict } from './checks/settings.ts';
 import { lookAtSpace, lookAtVisibility, regionBytesOf } from './checks/shared-memory.ts';
 import { lookAtCollections, lookAtDisk, lookAtStores } from './checks/store.ts';
@@ -32,6 +33,7 @@ export function allChecks(parts: Parts): readonly Check[] {
     check('kafka', 'topic', ['brokers'], () => lookAtTopic(parts)),
     check('kafka', 'group', ['topic'], () => lookAtGroup(parts)),
     check('kafka', 'dead letters', ['brokers'], () => lookAtDeadLetters(parts)),
+    check('kafka', 'schemas', [], (signal) => lookAtSchemas(parts, signal)),
     check('engine', 'engine', [], (signal) => lookAtEngines(parts, signal)),
     check('engine', 'model', ['engine'], (signal) => lookAtModel(parts, signal)),
     check('shared-memory', 'room', ['model'], () => lookAtSpace(parts)),

@@ -6,6 +6,10 @@ const BY_CODE: Partial<Record<ErrorCode, string>> = {
   KAFKA_UNAVAILABLE: 'start the broker, or set KAFKA_BOOTSTRAP_SERVERS to where it is; see also its firewall',
   KAFKA_TOPIC_UNKNOWN: 'create the topic, give this user DESCRIBE on it, or set KAFKA_TOPIC',
   KAFKA_ACCESS_DENIED: 'give the user of KAFKA_SASL_USERNAME this right (kafka-acls.sh), or set another user',
+  SCHEMA_REGISTRY_UNAVAILABLE: 'start the schema registry, or set KAFKA_SCHEMA_REGISTRY_URL to where it is',
+  SCHEMA_REGISTRY_ACCESS_DENIED:
+    'set KAFKA_SCHEMA_REGISTRY_USERNAME and its password, or the token, that the registry knows',
+  SCHEMA_MISMATCH: 'register a schema of chunks (examples/schemas), or set KAFKA_SCHEMA_SUBJECT',
   INFERENCE_UNAVAILABLE:
     'start the model server, or set RAG_SERVING_BATCH_INGEST_GRPC_URL to its gRPC address; with TLS see RAG_SERVING_GRPC_TLS_ENABLED',
   INFERENCE_DEADLINE: 'it takes connections and does not answer: see that this is its gRPC port, and its log',

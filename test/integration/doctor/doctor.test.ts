@@ -1,9 +1,13 @@
 /** `rag-serving doctor` on real servers: all well, and each thing that may be wrong said with what to do. */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { RegistryClient } from '../../../src/schemas/registry-client.ts';
+import { createSink, type SinkChoice } from '../../../src/sinks/registry.ts';
+import { silentLog } from '../../../src/telemetry/log.ts';
 import { CallProxy } from '../../support/call-proxy.ts';
-import { useKafka, useRedis } from '../../support/stack.ts';
+import { useKafka, useRedis, useSchemaRegistry } from '../../support/stack.ts';
 import { endPrograms, eventually, startEngine, startWorker } from '../worker/harness.ts';
 import { DoctorWorld } from './doctor-world.ts';
 
@@ -86,12 +90,31 @@ describe('rag-serving doctor', () => {
     expect(of('collection')).toMatchObject({ outcome: 'fail', found: expect.stringContaining('SINK_SCHEMA_MISMATCH') });
   });
 
+  it('a collection that another model filled: its fingerprint and ours, and what to do', async () => {
+    const engine = await startEngine();
+    const choice: SinkChoice = { name: 'lancedb', options: { uri: world.table, table: 'chunks' } };
+    const sink = await createSink(choice, silentLog, systemClock);
+    await sink.open({ modelName: 'm', fingerprint: 'another', dims: 384, dtype: 'FP16', maxBatch: 8 });
+    await sink.close();
+    const settings = world.settings(engine.target, { RAG_SERVING_LANCEDB_TABLE: 'chunks' });
+    const strict = await world.diagnose(['--only', 'store'], settings);
+    expect(strict.code, strict.output).toBe(1);
+    expect(strict.of('store')).toMatchObject({ outcome: 'ok' });
+    expect(strict.of('collection').found).toMatch(/SINK_SCHEMA_MISMATCH: .*fingerprint another.*synthetic-sha256/);
+    const mixed = { ...settings, RAG_SERVING_SINK_ALLOW_MIXED_FINGERPRINTS: 'true' };
+    expect((await world.diagnose(['--only', 'store'], mixed)).of('collection')).toMatchObject({ outcome: 'warn' });
+  });
+
   it('everything away: each is named, what needs it is skipped, and no secret is shown', async () => {
     const { code, output, of } = await world.diagnose(['--timeout', '8'], {
       ...world.settings(AWAY),
       KAFKA_BOOTSTRAP_SERVERS: AWAY,
       RAG_SERVING_RETRY_REDIS_URL: `redis://user:pw-SENTINEL@${AWAY}`,
       RAG_SERVING_MAX_BATCHSIZE: '3',
+      KAFKA_VALUE_FORMAT: 'avro',
+      KAFKA_SCHEMA_REGISTRY_URL: `http://${AWAY}`,
+      KAFKA_SCHEMA_REGISTRY_USERNAME: 'user',
+      KAFKA_SCHEMA_REGISTRY_PASSWORD: 'pw-SENTINEL',
     });
     expect(code, output).toBe(1);
     expect(of('settings')).toMatchObject({
@@ -103,6 +126,10 @@ describe('rag-serving doctor', () => {
     expect(of('group')).toMatchObject({ outcome: 'skipped', found: 'topic was not checked' });
     expect(of('engine')).toMatchObject({ outcome: 'fail', found: expect.stringContaining('INFERENCE_UNAVAILABLE') });
     expect(of('visible')).toMatchObject({ outcome: 'skipped' });
+    expect(of('schemas')).toMatchObject({
+      outcome: 'fail',
+      found: expect.stringContaining('SCHEMA_REGISTRY_UNAVAILABLE'),
+    });
     expect(of('retries')).toMatchObject({ outcome: 'fail', found: expect.stringContaining('RETRY_QUEUE_UNAVAILABLE') });
     expect(output).not.toContain('SENTINEL');
   });
@@ -208,6 +235,28 @@ describe('a Redis of retries that may evict', () => {
       outcome: 'fail',
       found: expect.stringContaining('allkeys-lru'),
       remedy: expect.stringContaining('noeviction'),
+    });
+  });
+});
+
+describe('a schema registry', () => {
+  const registry = useSchemaRegistry();
+
+  it('without the subject fails; with a schema of chunks it is well', async () => {
+    const subject = `${world.topic.topic}-value`;
+    const settings = world.settings(AWAY, { KAFKA_VALUE_FORMAT: 'avro', KAFKA_SCHEMA_REGISTRY_URL: registry().url });
+    const missing = await world.diagnose(['--only', 'kafka'], settings);
+    expect(missing.of('schemas').found).toContain(`SCHEMA_MISMATCH: subject ${subject} does not exist`);
+
+    const tls = { ca: undefined, cert: undefined, key: undefined };
+    const client = new RegistryClient({ urls: [registry().url], authorization: undefined, tls, timeoutMs: 10_000 });
+    const text = readFileSync('examples/schemas/chunk.avsc', 'utf8');
+    await client.register(subject, { format: 'avro', text, references: [] });
+    client.close();
+    const well = await world.diagnose(['--only', 'kafka'], settings);
+    expect(well.of('schemas'), well.output).toMatchObject({
+      outcome: 'ok',
+      found: expect.stringContaining('version 1'),
     });
   });
 });

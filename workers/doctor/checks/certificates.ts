@@ -34,10 +34,12 @@ function expiryOf(pem: string): number {
   return Math.max(...(pem.match(CERTIFICATE) ?? []).map((one) => Date.parse(new X509Certificate(one).validTo)));
 }
 
-function certificateFiles({ kafka, inference, retry, sink }: WorkerConfig): readonly string[] {
+function certificateFiles({ kafka, schemas, inference, retry, sink }: WorkerConfig): readonly string[] {
   const { tls } = inference;
   const paths = [kafka.tls?.caPath, kafka.tls?.certPath, tls?.caPath, tls?.certPath, retry.durable?.caPath];
-  return [...paths, ...storeFiles(sink)].filter((path) => path !== undefined);
+  return [...paths, schemas?.tls.caPath, schemas?.tls.certPath, ...storeFiles(sink)].filter(
+    (path) => path !== undefined,
+  );
 }
 
 function storeFiles(sink: SinkConfig): readonly (string | undefined)[] {
