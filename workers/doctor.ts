@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { Env } from '../src/config/env-reader.ts';
 import { groups } from './doctor/check.ts';
 import type { DoctorFlags } from './doctor/run.ts';
-import { EXIT_CODES_HELP } from './exit-codes.ts';
 import { numberIn } from './tool/number-options.ts';
 
 const HELP = `
@@ -11,13 +10,13 @@ Settings are the worker's. Run it where the worker is to run: in its container, 
 Redis or a store; the model server is given a region of shared memory for a moment, which is taken back, also at Ctrl-C.
 
 Groups: ${groups.join(', ')}. --only takes along what its checks need.
-Exit codes here: 0 all ok, or only warnings; 1 something failed; 2 settings are wrong.
 
 Examples:
   rag-serving doctor
   rag-serving doctor --only kafka --timeout 30
   rag-serving doctor --skip store --json | jq '.checks[] | select(.outcome == "fail")'
-${EXIT_CODES_HELP}`;
+
+Exit codes: 0 all ok, or only warnings; 1 something failed; 2 wrong usage or settings; 3 interrupted.`;
 
 /** Adds the `doctor` command. `env` is the process's environment. */
 export function registerDoctorCommand(program: Command, env: Env): void {
