@@ -117,7 +117,7 @@ export function readSchemas(read: EnvReader, topic: string): SchemasConfig {
 function parseUrls(value: string) {
   const urls = value.split(',').map((entry) => entry.trim());
   for (const [index, entry] of urls.entries()) {
-    const remedy = 'set http://host:port or https://host:port, more of them after commas';
+    const remedy = 'set a URL that begins with http:// or https://, more of them after commas';
     if (!/^https?:\/\//i.test(entry) || !URL.canParse(entry))
       return refuse(`has an entry ${index + 1} that is no such URL; ${remedy}`);
     const { username, password, search, hash } = new URL(entry);
