@@ -62,7 +62,7 @@ live-page-image: dist/.built
 status-image: dist/.built
 	@node_modules/.bin/vitest run --project benchmark test/benchmark/status-watch.test.ts
 
-## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton, CHAOS_SINK=pgvector); writes .chaos/report.json
+## chaos: long chaos run (CHAOS_ROUNDS=200, CHAOS_SEED, CHAOS_CHECK_EVERY=1, CHAOS_ENGINE=triton, CHAOS_SINK=pgvector|kafka-topic|lancedb); writes .chaos/report.json
 .PHONY: chaos
 chaos: export CHAOS_ROUNDS := $(or $(CHAOS_ROUNDS),200)
 chaos: export CHAOS_CHECK_EVERY := $(or $(CHAOS_CHECK_EVERY),1)

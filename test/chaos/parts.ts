@@ -9,7 +9,7 @@ import type { KillSignal, RunningServer } from '../../scripts/stack/server-proce
 import { startTriton } from '../../scripts/stack/triton.ts';
 import { type EngineProcess, startEngine } from '../integration/worker/harness.ts';
 import type { PartAction } from './plan.ts';
-import type { ChaosSettings } from './settings.ts';
+import type { ChaosSettings, StoreKind } from './settings.ts';
 import type { ShmMount } from './shm-mount.ts';
 
 type Server = Pick<RunningServer, 'kill' | 'restart' | 'stop'>;
@@ -56,9 +56,11 @@ class EmbeddedEngine implements Server {
   }
 }
 
-export type Parts = Readonly<Record<'engine' | 'broker' | 'store', Behind>> & {
+export type Parts = Readonly<Record<'engine' | 'broker', Behind>> & {
   readonly kafka: RunningKafka;
-  /** Of the store itself, past its proxy. */
+  /** Undefined where the store is no server of its own: a topic of the broker, a folder. */
+  readonly store: Behind | undefined;
+  /** Of the store itself, past its proxy; of the broker when there is none. */
   readonly storePort: number;
   /** What workers are told: each address is that of a proxy. */
   readonly env: Readonly<Record<string, string>>;
@@ -83,17 +85,14 @@ export async function startParts(
   // The broker tells its clients where to go, so it has to know its proxy.
   const brokerProxyPort = await freePort();
   const kafka = await started(startKafka({ advertisedPort: brokerProxyPort }));
-  const storeServer = await started(sink === 'redis' ? startRedis({ appendonly: true }) : startPostgres());
+  const storeServer = await startStore(sink, started);
   const broker = await behind(kafka, kafka.proxiedPort, brokerProxyPort);
-  const store = await behind(storeServer, storeServer.port);
-  const shared = { kafka, store, storePort: storeServer.port, broker };
+  const store = storeServer && (await behind(storeServer, storeServer.port));
+  const shared = { kafka, store, storePort: storeServer?.port ?? kafka.port, broker };
   const env = (engineProxy: FaultProxy) => ({
     KAFKA_BOOTSTRAP_SERVERS: broker.proxy.address,
     RAG_SERVING_SINK: sink,
-    // Of the store that is not there nothing is told: workers would keep retries in such a Redis.
-    ...(sink === 'redis'
-      ? { RAG_SERVING_REDIS_URL: `redis://${store.proxy.address}` }
-      : { RAG_SERVING_PGVECTOR_URL: `postgres://postgres@${store.proxy.address}/postgres` }),
+    ...addressOf(sink, store?.proxy.address),
     RAG_SERVING_BATCH_INGEST_GRPC_URL: engineProxy.address,
   });
   if (engine === 'triton') {
@@ -108,6 +107,20 @@ export async function startParts(
   const embedded = await started(EmbeddedEngine.start(journal, mount.launcher));
   const engineBehind = await behind(embedded, embedded.port);
   return { ...shared, engine: engineBehind, env: env(engineBehind.proxy) };
+}
+
+async function startStore(
+  sink: StoreKind,
+  started: <S extends { stop(): Promise<void> }>(server: Promise<S>) => Promise<S>,
+) {
+  if (sink === 'redis') return started(startRedis({ appendonly: true }));
+  return sink === 'pgvector' ? started(startPostgres()) : undefined;
+}
+
+/** Of the store that is not there nothing is told: workers would keep retries in such a Redis. */
+function addressOf(sink: StoreKind, address: string | undefined): Readonly<Record<string, string>> {
+  if (sink === 'redis') return { RAG_SERVING_REDIS_URL: `redis://${address}` };
+  return sink === 'pgvector' ? { RAG_SERVING_PGVECTOR_URL: `postgres://postgres@${address}/postgres` } : {};
 }
 
 /** One fault of a part, from its beginning to its end. */

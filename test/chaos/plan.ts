@@ -74,13 +74,19 @@ const SHARE_OF_DOUBLE_FAULTS = 0.4;
 /** What hurts most while engine, broker or store are away. */
 const workerDeaths = ['worker killed', 'worker killed', 'worker stopped', 'worker frozen past its session'] as const;
 
-/** Each fault at least once when there are enough rounds, in an order of the seed's. */
-export function planRounds(seed: number, rounds: number, workers: number): Round[] {
+/** Each fault that can be at least once when there are enough rounds, in an order of the seed's. */
+export function planRounds(
+  seed: number,
+  rounds: number,
+  workers: number,
+  canBe: (fault: Fault) => boolean = () => true,
+): Round[] {
   const random = randomFrom(seed);
+  const faultsOfParts = partFaults.filter(canBe);
   const kinds: Fault[] = [];
   while (kinds.length < rounds) {
     // The two that are closest to what the product promises come twice.
-    const deck: Fault[] = [...faults, 'worker killed', 'worker frozen past its session'];
+    const deck: Fault[] = [...faults.filter(canBe), 'worker killed', 'worker frozen past its session'];
     while (deck.length > 0) kinds.push(...deck.splice(random.between(0, deck.length - 1), 1));
   }
   const stroke = (fault: Fault): Stroke => ({
@@ -91,7 +97,7 @@ export function planRounds(seed: number, rounds: number, workers: number): Round
   const isOfPart = (fault: Fault) => partFaults.some((each) => each === fault);
   return kinds.slice(0, rounds).map((fault) => {
     const first = stroke(fault);
-    const others = isOfPart(fault) ? workerDeaths : partFaults;
+    const others = isOfPart(fault) ? workerDeaths : faultsOfParts;
     const second = stroke(others[random.between(0, others.length - 1)]!);
     const afterMs = random.between(0, first.lastsMs);
     return {

@@ -25,6 +25,7 @@ import { World } from './world.ts';
 
 const WORKERS = 3;
 const PARTITIONS = 12;
+const OUTPUT_PARTITIONS = 3;
 const DOCUMENTS = 240;
 const CHUNKS_PER_DOCUMENT = 20;
 const SHM_MIB = 32;
@@ -44,6 +45,8 @@ export class ChaosRun {
   readonly #faults: Partial<Record<Fault, number>> = {};
   readonly #model: ProducedModel;
   readonly #journal: string;
+  readonly #folder: string;
+  readonly #workers: number;
   #watching = new AbortController();
   #watched: Promise<void> = Promise.resolve();
   #round = 0;
@@ -57,17 +60,20 @@ export class ChaosRun {
     this.#settings = settings;
     this.#say = say;
     this.#model = new ProducedModel(PARTITIONS, isVectorOf(settings.engine));
+    // One process writes a LanceDB table.
+    this.#workers = settings.sink === 'lancedb' ? 1 : WORKERS;
     const folder = mkdtempSync(join(tmpdir(), 'rag-chaos-'));
     this.#closes.push(async () => rmSync(folder, { recursive: true, force: true }));
+    this.#folder = join(folder, 'store');
     this.#journal = join(folder, 'journal');
   }
 
   async run(): Promise<ChaosOutcome> {
-    const { seed, rounds, checkEvery } = this.#settings;
+    const { seed, rounds, checkEvery, sink } = this.#settings;
     this.#say(`the same again: ${repeatCommand(this.#settings)}`);
     await this.#start();
     let over: Promise<unknown>[] = [];
-    for (const [index, round] of planRounds(seed, rounds, WORKERS).entries()) {
+    for (const [index, round] of planRounds(seed, rounds, this.#workers, canBe(sink)).entries()) {
       this.#round = index + 1;
       over.push(this.#suffer(round));
       if (checkEvery === 1) await Promise.all(over);
@@ -100,20 +106,29 @@ export class ChaosRun {
     const parts = await startParts(this.#settings, this.#journal, this.#mount, onClose);
     const topic = new TestTopic(parts.kafka.bootstrapServers);
     await topic.create(PARTITIONS);
+    const output = `${topic.topic}.out`;
+    await topic.admin.ensureTopic(output, { partitions: OUTPUT_PARTITIONS });
     await topic.close();
     const broker = new ChaosBroker(parts.kafka.bootstrapServers, topic.topic, topic.group);
     onClose(() => broker.close());
     await broker.open();
-    const store = openStore(this.#settings.sink, parts.storePort, PREFIX);
+    const store = openStore(this.#settings.sink, {
+      port: parts.storePort,
+      prefix: PREFIX,
+      folder: this.#folder,
+      topic: output,
+    });
     onClose(() => store.close());
     const onFault = (says: string) => this.#fault(says);
     this.#checker = new Checker(this.#model, broker, store, onFault);
     const env = {
       ...topic.env(parts.env.KAFKA_BOOTSTRAP_SERVERS!),
       RAG_SERVING_REDIS_KEY_PREFIX: PREFIX,
+      ...(this.#settings.sink === 'lancedb' ? { RAG_SERVING_LANCEDB_PATH: this.#folder } : {}),
+      ...(this.#settings.sink === 'kafka-topic' ? { RAG_SERVING_KAFKA_SINK_TOPIC: output } : {}),
     };
     const idPrefix = `chaos-${randomBytes(3).toString('hex')}`;
-    this.#world = new World(parts, this.#mount, idPrefix, WORKERS, env, onFault);
+    this.#world = new World(parts, this.#mount, idPrefix, this.#workers, env, onFault);
     await this.#world.start();
     const shape = { partitions: PARTITIONS, documents: DOCUMENTS, chunksPerDocument: CHUNKS_PER_DOCUMENT };
     this.#sender = new Sender(new Stream(seed, shape), broker, this.#model);
@@ -212,4 +227,16 @@ export class ChaosRun {
   #seconds(): number {
     return Math.round((Date.now() - this.#startedMs) / 1000);
   }
+}
+
+/**
+ * A store that is no server of its own has no faults of its own; a second worker of LanceDB is refused. A broker that is killed
+ * between the decision to commit and the markers that tell of it loses the markers (Kafka 4.4, one broker): no writer of
+ * transactions can be exactly once then.
+ */
+function canBe(sink: ChaosSettings['sink']): (fault: Fault) => boolean {
+  const cannot: readonly Fault[] =
+    sink === 'lancedb' ? ['guest worker'] : sink === 'kafka-topic' ? ['broker killed'] : [];
+  const isServer = sink === 'redis' || sink === 'pgvector';
+  return (fault) => (isServer || !fault.startsWith('store')) && !cannot.includes(fault);
 }

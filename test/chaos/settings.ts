@@ -3,7 +3,8 @@
 export type EngineKind = 'embedded' | 'triton';
 
 /** Where the workers store. */
-export type StoreKind = 'redis' | 'pgvector';
+export const storeKinds = ['redis', 'pgvector', 'kafka-topic', 'lancedb'] as const;
+export type StoreKind = (typeof storeKinds)[number];
 
 export type ChaosSettings = {
   readonly seed: number;
@@ -20,8 +21,9 @@ const SHORT_CHECK_EVERY = 10;
 export function readSettings(env: Readonly<Record<string, string | undefined>>): ChaosSettings {
   const engine = env.CHAOS_ENGINE || 'embedded';
   if (engine !== 'embedded' && engine !== 'triton') throw new Error('CHAOS_ENGINE is neither embedded nor triton');
-  const sink = env.CHAOS_SINK || 'redis';
-  if (sink !== 'redis' && sink !== 'pgvector') throw new Error('CHAOS_SINK is neither redis nor pgvector');
+  const asked = env.CHAOS_SINK || 'redis';
+  const sink = storeKinds.find((kind) => kind === asked);
+  if (sink === undefined) throw new Error(`CHAOS_SINK is none of ${storeKinds.join(', ')}`);
   return {
     seed: wholeNumber(env, 'CHAOS_SEED', 0) ?? Math.floor(Math.random() * 2 ** 31),
     rounds: wholeNumber(env, 'CHAOS_ROUNDS', 1) ?? SHORT_ROUNDS,

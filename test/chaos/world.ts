@@ -118,7 +118,7 @@ export class World {
         return this.#fillSharedMemory(worker, lastsMs);
       default: {
         const part = partNames.find((name) => fault.startsWith(name)) as Part;
-        return sufferPart(this.#parts[part], fault.slice(part.length + 1) as PartAction, lastsMs);
+        return sufferPart(this.#parts[part]!, fault.slice(part.length + 1) as PartAction, lastsMs);
       }
     }
   }
