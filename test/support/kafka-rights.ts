@@ -5,7 +5,7 @@ import type { KafkaClient } from '../../src/kafka/client.ts';
 export type Right = {
   readonly on: 'TOPIC' | 'GROUP' | 'TRANSACTIONAL_ID';
   readonly name: string;
-  readonly to: 'READ' | 'WRITE' | 'CREATE' | 'DELETE';
+  readonly to: 'READ' | 'WRITE' | 'CREATE' | 'DELETE' | 'DESCRIBE_CONFIGS';
 };
 
 /** @param names whether a name is all of it, or how it begins */

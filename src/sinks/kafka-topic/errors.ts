@@ -19,7 +19,7 @@ export function translateKafkaError(error: unknown, what: string, topic: string)
     case 'KAFKA_ACCESS_DENIED':
       return told(
         'SINK_ACCESS_DENIED',
-        'the worker needs DESCRIBE, READ and WRITE on the topic, and DESCRIBE and WRITE on the transactional ids that begin with rag-serving.',
+        'the worker needs DESCRIBE, DESCRIBE_CONFIGS, READ and WRITE on the topic, and DESCRIBE and WRITE on the transactional ids that begin with rag-serving.',
       );
     case 'KAFKA_TOPIC_UNKNOWN':
       return told(
