@@ -33,6 +33,8 @@ export type MaintenanceParts = {
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 };
 
+const LOOK_EVERY_MS = 60_000;
+
 export class Maintenance {
   readonly #parts: MaintenanceParts;
   readonly #timer: NodeJS.Timeout;
@@ -91,6 +93,8 @@ export class Maintenance {
   }
 
   /** A failure loses nothing: it is tried again after as many commits. */
+  #lookedAtMs: number | undefined;
+
   async #run(): Promise<void> {
     const { options, log, where } = this.#parts;
     let step = 'compaction';
@@ -166,8 +170,13 @@ export class Maintenance {
     log.info('the vector index is built', { index: options.index, rows: this.#rows, seconds });
   }
 
+  /** Where no index waits for it at most once a minute: it reads every version of the table, and that stays in memory for a while. */
   async #look(): Promise<void> {
-    const { table, options } = this.#parts;
+    const { table, options, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const isRecent = this.#lookedAtMs !== undefined && nowMs - this.#lookedAtMs < LOOK_EVERY_MS;
+    if (options.index === 'none' && isRecent) return;
+    this.#lookedAtMs = nowMs;
     const [indices, { numRows, fragmentStats }, versions] = await Promise.all([
       table.listIndices(),
       table.stats(),
