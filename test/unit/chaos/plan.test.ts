@@ -71,7 +71,13 @@ describe('settings of a run', () => {
     expect(readSettings(told)).toEqual(settings);
   });
 
-  it.for([{ CHAOS_SEED: 'x' }, { CHAOS_ROUNDS: '0' }, { CHAOS_ENGINE: 'other' }, { CHAOS_SINK: 'lancedb' }])(
+  it('every store that a chaos run can have is taken by its name', () => {
+    for (const sink of ['redis', 'pgvector', 'kafka-topic', 'lancedb']) {
+      expect(readSettings({ CHAOS_SINK: sink })).toMatchObject({ sink });
+    }
+  });
+
+  it.for([{ CHAOS_SEED: 'x' }, { CHAOS_ROUNDS: '0' }, { CHAOS_ENGINE: 'other' }, { CHAOS_SINK: 'memory' }])(
     '%o is refused',
     (env) => {
       expect(() => readSettings(env)).toThrow(/CHAOS_/);
