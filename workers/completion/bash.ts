@@ -2,9 +2,10 @@
  * Completion for bash, from 3.2 on. Bash shows no descriptions, so none are written. It cuts words at = and : before it
  * calls the function, so `--sink=redis` comes as three words. `compgen -W` is not used: it expands what it is given.
  */
-import { commandPaths, knownOperands, knownOptionValues, valueOptions } from './patterns.ts';
+import { commandPaths, valueOptions } from './patterns.ts';
 import type { Place, Values } from './places.ts';
 import { quotedForSh } from './quoting.ts';
+import { anyOf, operandBranches, optionBranches, optionValueBranches } from './sh-branches.ts';
 
 export function bashCompletion(places: readonly Place[]): string {
   return `# rag-serving: completion for bash, written by "rag-serving completion bash".
@@ -52,37 +53,21 @@ _rag_serving() {
   if [[ -n $option ]]; then
     [[ $cur == = ]] && cur=''
     case "$place $option" in
-${knownOptionValues(places)
-  .map(({ on, values }) => `      ${anyOf(on)}) ${offer(values)} ;;`)
-  .join('\n')}
+${optionValueBranches(places, offer)}
     esac
   elif [[ -z $operands_only && $cur == -* ]]; then
     case "$place" in
-${places
-  .filter(({ options }) => options.length > 0)
-  .map(({ path, options }) => `      ${quotedForSh(path)}) ${offer(options.flatMap(({ flags }) => flags))} ;;`)
-  .join('\n')}
+${optionBranches(places, (options) => offer(options.flatMap(({ flags }) => flags)))}
     esac
   else
     case "$place $nth" in
-${[
-  ...places
-    .filter(({ commands }) => commands.length > 0)
-    .map(({ path, commands }) => `      ${quotedForSh(`${path} 0`)}) ${offer(commands.map(({ name }) => name))} ;;`),
-  ...knownOperands(places).map(
-    ({ path, nth, values }) => `      ${quotedForSh(`${path} `)}${nth}) ${offer(values)} ;;`,
-  ),
-].join('\n')}
+${operandBranches(places, (commands) => offer(commands.map(({ name }) => name)), offer)}
     esac
   fi
 }
 
 complete -F _rag_serving rag-serving
 `;
-}
-
-function anyOf(texts: readonly string[]): string {
-  return texts.map(quotedForSh).join(' | ');
 }
 
 function offer(values: Values): string {

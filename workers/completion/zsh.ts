@@ -2,9 +2,10 @@
  * Completion for zsh, with descriptions. In an entry of `_describe` a colon ends the name and a backslash takes the next
  * character literally, in the description too. The array `path` is the search path in zsh, hence `place`.
  */
-import { commandPaths, knownOperands, knownOptionValues, valueOptions } from './patterns.ts';
+import { commandPaths, valueOptions } from './patterns.ts';
 import type { Place, Values } from './places.ts';
 import { quotedForSh } from './quoting.ts';
+import { anyOf, operandBranches, optionBranches, optionValueBranches } from './sh-branches.ts';
 
 type Entry = { readonly name: string; readonly about: string };
 
@@ -38,27 +39,15 @@ _rag_serving() {
   fi
   if [[ -n $option ]]; then
     case "$place $option" in
-${knownOptionValues(places)
-  .map(({ on, values }) => `      ${anyOf(on)}) ${offer(values)} ;;`)
-  .join('\n')}
+${optionValueBranches(places, offer)}
     esac
   elif [[ -z $operands_only && $PREFIX == -* ]]; then
     case "$place" in
-${places
-  .filter(({ options }) => options.length > 0)
-  .map(({ path, options }) => `      ${quotedForSh(path)}) ${described('option', options.flatMap(entries))} ;;`)
-  .join('\n')}
+${optionBranches(places, (options) => described('option', options.flatMap(entries)))}
     esac
   else
     case "$place $nth" in
-${[
-  ...places
-    .filter(({ commands }) => commands.length > 0)
-    .map(({ path, commands }) => `      ${quotedForSh(`${path} 0`)}) ${described('command', commands)} ;;`),
-  ...knownOperands(places).map(
-    ({ path, nth, values }) => `      ${quotedForSh(`${path} `)}${nth}) ${offer(values)} ;;`,
-  ),
-].join('\n')}
+${operandBranches(places, (commands) => described('command', commands), offer)}
     esac
   fi
 }
@@ -82,10 +71,6 @@ function described(what: string, list: readonly Entry[]): string {
 
 function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\');
-}
-
-function anyOf(texts: readonly string[]): string {
-  return texts.map(quotedForSh).join(' | ');
 }
 
 function offer(values: Values): string {
