@@ -15,6 +15,7 @@ import type { Log } from '../../src/telemetry/log.ts';
 import type { StopSignals } from '../signals.ts';
 import { openEngine } from '../worker/embed-transport.ts';
 import type { Health } from '../worker/engine-connection.ts';
+import { pipelineOptions } from '../worker/pipeline-options.ts';
 import { openStore } from '../worker/store.ts';
 import type { FileSource } from './file-source.ts';
 import type { OpenFile } from './open-file.ts';
@@ -57,8 +58,6 @@ export async function runFiles(job: IngestJob): Promise<ServingError | undefined
     const pipeline = new Pipeline({
       transport,
       contract: engine.contract,
-      norm: config.pipeline.vectorNorm,
-      timeoutMs: config.inference.timeoutMs,
       sink,
       deadLetters: lettersOf(job.files),
       retries: undefined,
@@ -69,14 +68,7 @@ export async function runFiles(job: IngestJob): Promise<ServingError | undefined
         log,
         clock: systemClock,
       },
-      limits: {
-        maxItems: maxBatch,
-        maxBytes: config.shm.slotInputBytes,
-        maxWaitMs: config.pipeline.maxWaitMs,
-      },
-      batchesInFlight: config.pipeline.batchesInFlight,
-      persistConcurrency: config.pipeline.persistConcurrency,
-      storeText: config.sink.storeText,
+      ...pipelineOptions(config, maxBatch),
       onFatal: (error) => fatal.abort(error),
     });
     try {

@@ -19,6 +19,7 @@ import type { Log } from '../../src/telemetry/log.ts';
 import { untilAborted } from '../signals.ts';
 import type { OpenedTransport } from '../worker/embed-transport.ts';
 import type { EngineConnection } from '../worker/engine-connection.ts';
+import { pipelineOptions } from '../worker/pipeline-options.ts';
 import { fateOf } from './shadow.ts';
 
 export type CopyParts = {
@@ -167,8 +168,6 @@ function newPipeline(
   return new Pipeline({
     transport,
     contract,
-    norm: config.pipeline.vectorNorm,
-    timeoutMs: config.inference.timeoutMs,
     sink,
     deadLetters,
     retries: undefined,
@@ -182,10 +181,7 @@ function newPipeline(
       log,
       clock: systemClock,
     },
-    limits: { maxItems: maxBatch, maxBytes: config.shm.slotInputBytes, maxWaitMs: config.pipeline.maxWaitMs },
-    batchesInFlight: config.pipeline.batchesInFlight,
-    persistConcurrency: config.pipeline.persistConcurrency,
-    storeText: config.sink.storeText,
+    ...pipelineOptions(config, maxBatch),
     onFatal,
   });
 }

@@ -30,6 +30,7 @@ import { type Health, type OnBreaker, watchEngine } from './engine-connection.ts
 import { watchForEviction } from './eviction.ts';
 import { watchGauges } from './gauges.ts';
 import { openKafka } from './kafka.ts';
+import { pipelineOptions } from './pipeline-options.ts';
 import { openRetries } from './retries.ts';
 import { retryRunner } from './retry-runner.ts';
 import { drainWorker, type WorkerParts } from './shutdown.ts';
@@ -216,8 +217,6 @@ export async function runWorker(
     const pipeline = new Pipeline({
       transport: work.transport(transport),
       contract: engine.contract,
-      norm: config.pipeline.vectorNorm,
-      timeoutMs: config.inference.timeoutMs,
       sink: work.sink(parts.sink),
       deadLetters: kafka.deadLetters,
       retries,
@@ -229,14 +228,7 @@ export async function runWorker(
         log,
         clock: systemClock,
       },
-      limits: {
-        maxItems: maxBatch,
-        maxBytes: config.shm.slotInputBytes,
-        maxWaitMs: config.pipeline.maxWaitMs,
-      },
-      batchesInFlight: config.pipeline.batchesInFlight,
-      persistConcurrency: config.pipeline.persistConcurrency,
-      storeText: config.sink.storeText,
+      ...pipelineOptions(config, maxBatch),
       onFatal: fail,
     });
     parts.pipeline = pipeline;
