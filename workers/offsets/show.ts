@@ -5,7 +5,7 @@ import { groupState } from '../../src/kafka/group-control.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { withKafkaTool } from '../tool/kafka-tool.ts';
 import { table } from '../tool/table.ts';
-import { positionsOf } from './positions.ts';
+import { positionJson, positionsOf } from './positions.ts';
 
 export type ShowFlags = { readonly json?: true };
 
@@ -19,14 +19,7 @@ export function runShow({ json }: ShowFlags, env: Env): Promise<ExitCode> {
     const { state, members } = await groupState(admin, group);
     const lag = positions.reduce((sum, one) => sum + one.lag, 0n);
     if (json === true) {
-      const partitions = positions.map((one) => ({
-        partition: one.partition,
-        low: String(one.low),
-        committed: one.committed === undefined ? null : String(one.committed),
-        end: String(one.end),
-        lag: String(one.lag),
-        doneBeyond: String(one.doneBeyond),
-      }));
+      const partitions = positions.map(positionJson);
       const said = { event: 'offsets', topic, group, state, members: members.length, lag: String(lag), partitions };
       process.stdout.write(`${JSON.stringify(said)}\n`);
       return exitCodes.done;

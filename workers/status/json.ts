@@ -1,4 +1,5 @@
 /** The report as one JSON object; pure. Offsets and sums of them are text: they may be larger than JSON numbers are exact. */
+import { positionJson } from '../offsets/positions.ts';
 import { type Eta, etaOf, lagOf } from './flow.ts';
 import type { StatusReport } from './report.ts';
 import { knownValue, type Reading } from './source.ts';
@@ -16,14 +17,7 @@ export function reportJson(report: StatusReport) {
     rate: flow === undefined ? null : { ...flow },
     eta: lag === undefined ? null : etaJson(etaOf(lag, flow)),
     offsets: reading(offsets, (all) => ({
-      partitions: all.map((one) => ({
-        partition: one.partition,
-        low: String(one.low),
-        committed: one.committed === undefined ? null : String(one.committed),
-        end: String(one.end),
-        lag: String(one.lag),
-        doneBeyond: String(one.doneBeyond),
-      })),
+      partitions: all.map(positionJson),
     })),
     members: reading(members, ({ state, members: all }) => ({
       group: state,
