@@ -57,7 +57,8 @@ it('Redis: killed while it copies, with updates and deletions meanwhile, the new
   // Deletions of chunks lie in other partitions than their documents' chunks.
   await topic.send([
     ...Array.from({ length: 100 }, (_, n) => messageOf(n * 3, { version: 2 })),
-    ...Array.from({ length: 60 }, (_, n) => ({ key: `c${n * 31 + 1}`, value: null })),
+    // None of the updated ones: between partitions the later arrival wins, and that may differ from one reader to the next.
+    ...Array.from({ length: 60 }, (_, n) => ({ key: `c${n * 30 + 1}`, value: null })),
     { key: 'd7', value: null, headers: [['rag-scope', Buffer.from('document')]] },
     ...Array.from({ length: 20 }, (_, n) => messageOf(5_000 + n)),
   ]);
@@ -70,7 +71,7 @@ it('Redis: killed while it copies, with updates and deletions meanwhile, the new
   const second = await reembed(world, ['start', '--to', to, '--from', 'store', '--until-caught-up']);
   expect(second.code, second.output.slice(-3_000)).toBe(0);
   const now = await rowsIn(world, base);
-  expect(now.has('c7') || now.has('c32')).toBe(false);
+  expect(now.has('c7') || now.has('c31')).toBe(false);
   expect(contentOf(await rowsIn(world, to))).toEqual(contentOf(now));
   const verified = await reembed(world, ['verify', '--to', to, '--all', '--json']);
   expect(verified.lines.at(-1)).toMatchObject({ missing: 0, older: 0, foreign: 0, same: now.size });
